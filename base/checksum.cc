@@ -1,0 +1,58 @@
+#include "base/checksum.h"
+
+#include <isa-l/crc.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/check.h"
+
+namespace cairn {
+namespace {
+
+constexpr std::size_t kCopyStepBytes = 32 * 1024;
+
+// ISA-L takes the raw register, without the final xor. It only reads, whatever its prototype says.
+std::uint32_t raw_crc(std::uint32_t raw, std::span<const std::byte> bytes) noexcept {
+  auto* data = const_cast<unsigned char*>(reinterpret_cast<const unsigned char*>(bytes.data()));
+  return crc32_iscsi(data, static_cast<int>(bytes.size()), raw);
+}
+
+}  // namespace
+
+std::uint32_t extend_crc32c(std::uint32_t crc, std::span<const std::byte> bytes) noexcept {
+  std::uint32_t raw = ~crc;
+  while (!bytes.empty()) {  // ISA-L's length is an int
+    const std::size_t step = std::min<std::size_t>(bytes.size(), std::size_t{1} << 30U);
+    raw = raw_crc(raw, bytes.first(step));
+    bytes = bytes.subspan(step);
+  }
+  return ~raw;
+}
+
+std::uint32_t crc32c(std::span<const std::byte> bytes) noexcept { return extend_crc32c(0, bytes); }
+
+std::uint32_t extend_copy_with_crc32c(std::uint32_t crc,
+                                      std::span<std::byte> target,
+                                      std::span<const std::byte> source) noexcept {
+  CAIRN_CHECK(target.size() == source.size());
+  std::uint32_t raw = ~crc;
+  for (std::size_t at = 0; at < source.size(); at += kCopyStepBytes) {
+    const std::size_t step = std::min(kCopyStepBytes, source.size() - at);
+    std::memcpy(target.data() + at, source.data() + at, step);
+    raw = raw_crc(raw, target.subspan(at, step));
+  }
+  return ~raw;
+}
+
+std::uint32_t copy_with_crc32c(std::span<std::byte> target,
+                               std::span<const std::byte> source) noexcept {
+  return extend_copy_with_crc32c(0, target, source);
+}
+
+std::uint64_t xxh3_64(std::span<const std::byte> bytes) noexcept {
+  return XXH3_64bits(bytes.data(), bytes.size());
+}
+
+}  // namespace cairn
