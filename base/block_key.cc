@@ -1,8 +1,8 @@
 #include "base/block_key.h"
 
-#include <cstring>
-
 #include "base/checksum.h"
+
+#include <cstring>
 
 namespace cairn {
 namespace {

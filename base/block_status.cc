@@ -5,10 +5,21 @@
 namespace cairn {
 namespace {
 
-constexpr std::array<std::string_view, kBlockStatusCount> kStatusNames = {
-    "ok",        "exists",    "miss",    "cut",       "busy",  "declined",  "timeout",
-    "cancelled", "corrupt",   "peer_lost", "quota",   "forbidden", "wrong_namespace",
-    "too_large", "invalid"};
+constexpr std::array<std::string_view, kBlockStatusCount> kStatusNames = {"ok",
+                                                                          "exists",
+                                                                          "miss",
+                                                                          "cut",
+                                                                          "busy",
+                                                                          "declined",
+                                                                          "timeout",
+                                                                          "cancelled",
+                                                                          "corrupt",
+                                                                          "peer_lost",
+                                                                          "quota",
+                                                                          "forbidden",
+                                                                          "wrong_namespace",
+                                                                          "too_large",
+                                                                          "invalid"};
 
 constexpr std::array<std::string_view, kBusyReasonCount> kReasonNames = {
     "none", "frames", "lent_limit", "window", "rate"};

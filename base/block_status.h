@@ -10,20 +10,20 @@ namespace cairn {
 
 enum class BlockStatus : std::uint8_t {
   kOk = 0,
-  kExists = 1,          // a put of a key that is already there; counted as a use, nothing changed
-  kMiss = 2,            // not here, or a bad copy was found and dropped
-  kCut = 3,             // a chain failed at an earlier key
-  kBusy = 4,            // try again later, nothing changed; BusyReason says what is full
-  kDeclined = 5,        // a put the store chose not to keep; not an error, do not retry
-  kTimeout = 6,         // not done by the request's deadline
-  kCancelled = 7,       // cancelled, or a reservation that did not survive a reconnect
-  kCorrupt = 8,         // the client's own check failed on bytes that were delivered
-  kPeerLost = 9,        // the daemon or peer that held the operation is gone
-  kQuota = 10,          // a tenant, namespace or table limit
-  kForbidden = 11,      // the session has no right to this namespace or call
-  kWrongNamespace = 12, // the namespace's epoch has moved on; open it again
-  kTooLarge = 13,       // beyond a limit announced in the hello
-  kInvalid = 14,        // a malformed key, size or option
+  kExists = 1,           // a put of a key that is already there; counted as a use, nothing changed
+  kMiss = 2,             // not here, or a bad copy was found and dropped
+  kCut = 3,              // a chain failed at an earlier key
+  kBusy = 4,             // try again later, nothing changed; BusyReason says what is full
+  kDeclined = 5,         // a put the store chose not to keep; not an error, do not retry
+  kTimeout = 6,          // not done by the request's deadline
+  kCancelled = 7,        // cancelled, or a reservation that did not survive a reconnect
+  kCorrupt = 8,          // the client's own check failed on bytes that were delivered
+  kPeerLost = 9,         // the daemon or peer that held the operation is gone
+  kQuota = 10,           // a tenant, namespace or table limit
+  kForbidden = 11,       // the session has no right to this namespace or call
+  kWrongNamespace = 12,  // the namespace's epoch has moved on; open it again
+  kTooLarge = 13,        // beyond a limit announced in the hello
+  kInvalid = 14,         // a malformed key, size or option
 };
 inline constexpr std::uint8_t kBlockStatusCount = 15;
 

@@ -1,19 +1,22 @@
 // A queue with a bound that has a name. One thread owns it (see mutex.h for sharing one).
 #pragma once
 
+#include "base/check.h"
+
 #include <cstddef>
 #include <optional>
 #include <utility>
 #include <vector>
-
-#include "base/check.h"
 
 namespace cairn {
 
 template <typename T>
 class BoundedQueue {
  public:
-  explicit BoundedQueue(std::size_t capacity) : items_(capacity) { CAIRN_CHECK(capacity > 0); }
+  explicit BoundedQueue(std::size_t capacity)
+      : items_(capacity) {
+    CAIRN_CHECK(capacity > 0);
+  }
 
   std::size_t size() const noexcept { return size_; }
   bool is_empty() const noexcept { return size_ == 0; }

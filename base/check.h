@@ -9,11 +9,11 @@ namespace cairn {
 
 }  // namespace cairn
 
-#define CAIRN_CHECK(condition)                                                  \
-  do {                                                                          \
-    if (!(condition)) [[unlikely]] {                                            \
-      ::cairn::check_failed(#condition, __FILE__, __LINE__);                    \
-    }                                                                           \
+#define CAIRN_CHECK(condition)                               \
+  do {                                                       \
+    if (!(condition)) [[unlikely]] {                         \
+      ::cairn::check_failed(#condition, __FILE__, __LINE__); \
+    }                                                        \
   } while (false)
 
 // For checks that cost more than the work they guard.

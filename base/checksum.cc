@@ -1,12 +1,12 @@
 #include "base/checksum.h"
 
+#include "base/check.h"
+
 #include <isa-l/crc.h>
 #include <xxhash.h>
 
 #include <algorithm>
 #include <cstring>
-
-#include "base/check.h"
 
 namespace cairn {
 namespace {
@@ -31,7 +31,9 @@ std::uint32_t extend_crc32c(std::uint32_t crc, std::span<const std::byte> bytes)
   return ~raw;
 }
 
-std::uint32_t crc32c(std::span<const std::byte> bytes) noexcept { return extend_crc32c(0, bytes); }
+std::uint32_t crc32c(std::span<const std::byte> bytes) noexcept {
+  return extend_crc32c(0, bytes);
+}
 
 std::uint32_t extend_copy_with_crc32c(std::uint32_t crc,
                                       std::span<std::byte> target,

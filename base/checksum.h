@@ -1,11 +1,11 @@
 // CRC-32C over chunks of payload, and XXH3-64 for our own structures.
 #pragma once
 
+#include "base/units.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <span>
-
-#include "base/units.h"
 
 namespace cairn {
 

@@ -3,9 +3,9 @@
 namespace cairn {
 
 MonotonicTime SystemClock::now() const noexcept {
-  return {std::chrono::duration_cast<Nanoseconds>(
-              std::chrono::steady_clock::now().time_since_epoch())
-              .count()};
+  return {
+      std::chrono::duration_cast<Nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+          .count()};
 }
 
 std::uint64_t SystemClock::unix_ms() const noexcept {

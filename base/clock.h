@@ -42,7 +42,8 @@ class SystemClock final : public Clock {
 // A moment after which an operation must have ended.
 class Deadline {
  public:
-  constexpr explicit Deadline(MonotonicTime at) : at_(at) {}
+  constexpr explicit Deadline(MonotonicTime at)
+      : at_(at) {}
   static Deadline after(const Clock& clock, Nanoseconds delay) noexcept {
     return Deadline(clock.now() + delay);
   }

@@ -35,8 +35,7 @@ std::optional<std::uint64_t> parse_quantity(std::string_view text,
                                             std::span<const Unit> units) noexcept {
   double number = 0;
   const char* const end = text.data() + text.size();
-  const auto [rest, failure] =
-      std::from_chars(text.data(), end, number, std::chars_format::fixed);
+  const auto [rest, failure] = std::from_chars(text.data(), end, number, std::chars_format::fixed);
   if (failure != std::errc() || number < 0 || !std::isfinite(number)) return std::nullopt;
   std::array<char, 8> buffer{};
   std::size_t used = 0;

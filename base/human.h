@@ -1,12 +1,12 @@
 // Sizes and durations as people write them.
 #pragma once
 
+#include "base/clock.h"
+#include "base/units.h"
+
 #include <optional>
 #include <string>
 #include <string_view>
-
-#include "base/clock.h"
-#include "base/units.h"
 
 namespace cairn {
 

@@ -30,7 +30,10 @@ class CAIRN_CAPABILITY("mutex") Mutex {
 
 class CAIRN_SCOPED_CAPABILITY MutexLock {
  public:
-  explicit MutexLock(Mutex& mutex) CAIRN_ACQUIRE(mutex) : mutex_(mutex) { mutex_.lock(); }
+  explicit MutexLock(Mutex& mutex) CAIRN_ACQUIRE(mutex)
+      : mutex_(mutex) {
+    mutex_.lock();
+  }
   ~MutexLock() CAIRN_RELEASE() { mutex_.unlock(); }
   MutexLock(const MutexLock&) = delete;
   MutexLock& operator=(const MutexLock&) = delete;

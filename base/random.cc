@@ -1,10 +1,10 @@
 #include "base/random.h"
 
+#include "base/check.h"
+
 #include <sys/random.h>
 
 #include <bit>
-
-#include "base/check.h"
 
 namespace cairn {
 
@@ -27,7 +27,8 @@ std::uint64_t splitmix64(std::uint64_t& state) noexcept {
 }
 
 SeededRandom::SeededRandom(std::uint64_t seed) noexcept {
-  for (std::uint64_t& word : state_) word = splitmix64(seed);
+  for (std::uint64_t& word : state_)
+    word = splitmix64(seed);
 }
 
 std::uint64_t SeededRandom::next_u64() noexcept {

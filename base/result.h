@@ -3,8 +3,9 @@
 // cheap as succeeding and an error can be copied across threads.
 #pragma once
 
-#include <cstdint>
 #include <tl/expected.hpp>
+
+#include <cstdint>
 #include <type_traits>
 #include <utility>
 
@@ -48,12 +49,14 @@ class [[nodiscard]] Result {
  public:
   // Both are implicit so that `return value;` and `return Error{...};` read alike.
   template <typename U = T>
-    requires(std::is_constructible_v<T, U &&> && !std::is_same_v<std::remove_cvref_t<U>, Result> &&
-             !std::is_same_v<std::remove_cvref_t<U>, Error>)
-  // NOLINTNEXTLINE(google-explicit-constructor,bugprone-forwarding-reference-overload)
-  Result(U&& value) : state_(std::forward<U>(value)) {}
+  requires(std::is_constructible_v<T, U&&> && !std::is_same_v<std::remove_cvref_t<U>, Result> &&
+           !std::is_same_v<std::remove_cvref_t<U>, Error>)
+      // NOLINTNEXTLINE(google-explicit-constructor,bugprone-forwarding-reference-overload)
+      Result(U&& value)
+      : state_(std::forward<U>(value)) {}
   // NOLINTNEXTLINE(google-explicit-constructor)
-  Result(Error error) : state_(tl::unexpect, error) {}
+  Result(Error error)
+      : state_(tl::unexpect, error) {}
 
   bool has_value() const noexcept { return state_.has_value(); }
   explicit operator bool() const noexcept { return has_value(); }
@@ -76,7 +79,8 @@ class [[nodiscard]] Result<void> {
  public:
   Result() = default;
   // NOLINTNEXTLINE(google-explicit-constructor)
-  Result(Error error) : state_(tl::unexpect, error) {}
+  Result(Error error)
+      : state_(tl::unexpect, error) {}
 
   bool has_value() const noexcept { return state_.has_value(); }
   explicit operator bool() const noexcept { return has_value(); }
@@ -90,18 +94,21 @@ using Status = Result<void>;
 
 }  // namespace cairn
 
-// NOLINTBEGIN(bugprone-macro-parentheses): `target` is a declaration, which parentheses would break.
+// NOLINTBEGIN(bugprone-macro-parentheses): `target` is a declaration, which parentheses would
+// break.
 #define CAIRN_TRY_CONCAT_INNER(a, b) a##b
 #define CAIRN_TRY_CONCAT(a, b) CAIRN_TRY_CONCAT_INNER(a, b)
-#define CAIRN_TRY_VALUE(name, target, ...)            \
-  auto name = (__VA_ARGS__);                          \
-  if (!name.has_value()) return name.error();         \
+#define CAIRN_TRY_VALUE(name, target, ...)    \
+  auto name = (__VA_ARGS__);                  \
+  if (!name.has_value()) return name.error(); \
   target = std::move(name).value()
-// CAIRN_TRY(auto ring, Ring::open(depth)): declares `ring`, or returns the error from this function.
-#define CAIRN_TRY(target, ...) CAIRN_TRY_VALUE(CAIRN_TRY_CONCAT(try_, __LINE__), target, __VA_ARGS__)
+// CAIRN_TRY(auto ring, Ring::open(depth)): declares `ring`, or returns the error from this
+// function.
+#define CAIRN_TRY(target, ...) \
+  CAIRN_TRY_VALUE(CAIRN_TRY_CONCAT(try_, __LINE__), target, __VA_ARGS__)
 // CAIRN_TRY_STATUS(file.sync()): goes on, or returns the error from this function.
-#define CAIRN_TRY_STATUS(...)                                                          \
-  do {                                                                                 \
+#define CAIRN_TRY_STATUS(...)                                                                \
+  do {                                                                                       \
     if (auto try_status = (__VA_ARGS__); !try_status.has_value()) return try_status.error(); \
   } while (false)
 // NOLINTEND(bugprone-macro-parentheses)

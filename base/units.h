@@ -14,7 +14,8 @@ template <typename Tag, typename Rep = std::uint64_t>
 class StrongId {
  public:
   constexpr StrongId() = default;
-  constexpr explicit StrongId(Rep value) : value_(value) {}
+  constexpr explicit StrongId(Rep value)
+      : value_(value) {}
   constexpr Rep value() const noexcept { return value_; }
   friend constexpr auto operator<=>(const StrongId&, const StrongId&) noexcept = default;
 
@@ -26,7 +27,8 @@ class StrongId {
 class ByteCount {
  public:
   constexpr ByteCount() = default;
-  constexpr explicit ByteCount(std::uint64_t value) : value_(value) {}
+  constexpr explicit ByteCount(std::uint64_t value)
+      : value_(value) {}
   constexpr std::uint64_t value() const noexcept { return value_; }
   friend constexpr auto operator<=>(const ByteCount&, const ByteCount&) noexcept = default;
   friend constexpr ByteCount operator+(ByteCount a, ByteCount b) noexcept {
@@ -55,10 +57,18 @@ class ByteCount {
 };
 
 inline namespace literals {
-constexpr ByteCount operator""_B(unsigned long long n) { return ByteCount(n); }
-constexpr ByteCount operator""_KiB(unsigned long long n) { return ByteCount(n << 10U); }
-constexpr ByteCount operator""_MiB(unsigned long long n) { return ByteCount(n << 20U); }
-constexpr ByteCount operator""_GiB(unsigned long long n) { return ByteCount(n << 30U); }
+constexpr ByteCount operator""_B(unsigned long long n) {
+  return ByteCount(n);
+}
+constexpr ByteCount operator""_KiB(unsigned long long n) {
+  return ByteCount(n << 10U);
+}
+constexpr ByteCount operator""_MiB(unsigned long long n) {
+  return ByteCount(n << 20U);
+}
+constexpr ByteCount operator""_GiB(unsigned long long n) {
+  return ByteCount(n << 30U);
+}
 }  // namespace literals
 
 constexpr std::uint64_t round_up(std::uint64_t value, std::uint64_t multiple) noexcept {

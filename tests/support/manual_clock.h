@@ -1,9 +1,9 @@
 // A clock that stands still until the test moves it.
 #pragma once
 
-#include <atomic>
-
 #include "base/clock.h"
+
+#include <atomic>
 
 namespace cairn::testing {
 

@@ -1,5 +1,5 @@
-// The seed of a randomised test: CAIRN_SEED if set, else the default given. A failing test prints it
-// through SCOPED_TRACE, so that CAIRN_SEED=<seed> replays the run.
+// The seed of a randomised test: CAIRN_SEED if set, else the default given. A failing test prints
+// it through SCOPED_TRACE, so that CAIRN_SEED=<seed> replays the run.
 #pragma once
 
 #include <cstdint>
