@@ -3,8 +3,10 @@
 
 #include "base/units.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 
 namespace cairn {
@@ -27,9 +29,11 @@ std::uint32_t extend_copy_with_crc32c(std::uint32_t crc,
 
 std::uint64_t xxh3_64(std::span<const std::byte> bytes) noexcept;
 
-// Chunks of a payload of `length` bytes: ceil(length / 256 KiB). 0 for 0.
+// Chunks of a payload of `length` bytes: ceil(length / 256 KiB), at most 2^32 - 1. 0 for 0. A
+// length from outside never gives a small count by wrapping round.
 constexpr std::uint32_t chunk_count(std::uint64_t length) noexcept {
-  return static_cast<std::uint32_t>(divide_up(length, kChunkBytes.value()));
+  constexpr std::uint64_t kMax = std::numeric_limits<std::uint32_t>::max();
+  return static_cast<std::uint32_t>(std::min(divide_up(length, kChunkBytes.value()), kMax));
 }
 
 }  // namespace cairn

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <limits>
 
 namespace cairn {
 
@@ -14,8 +15,12 @@ using Milliseconds = std::chrono::milliseconds;
 struct MonotonicTime {
   std::int64_t ns = 0;
   friend constexpr auto operator<=>(const MonotonicTime&, const MonotonicTime&) noexcept = default;
+  // Stops at the ends of the range, so that "now plus for ever" is a time that never comes.
   friend constexpr MonotonicTime operator+(MonotonicTime t, Nanoseconds d) noexcept {
-    return {t.ns + d.count()};
+    std::int64_t sum = 0;
+    if (!__builtin_add_overflow(t.ns, d.count(), &sum)) return {sum};
+    return {d.count() > 0 ? std::numeric_limits<std::int64_t>::max()
+                          : std::numeric_limits<std::int64_t>::min()};
   }
   friend constexpr Nanoseconds operator-(MonotonicTime a, MonotonicTime b) noexcept {
     return Nanoseconds(a.ns - b.ns);

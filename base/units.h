@@ -71,11 +71,13 @@ constexpr ByteCount operator""_GiB(unsigned long long n) {
 }
 }  // namespace literals
 
+// `multiple` > 0; the result must fit in 64 bits.
 constexpr std::uint64_t round_up(std::uint64_t value, std::uint64_t multiple) noexcept {
   return (value + multiple - 1) / multiple * multiple;
 }
+// `divisor` > 0; right for every `value`.
 constexpr std::uint64_t divide_up(std::uint64_t value, std::uint64_t divisor) noexcept {
-  return (value + divisor - 1) / divisor;
+  return value / divisor + (value % divisor != 0 ? 1 : 0);
 }
 
 // The limits of a block, from docs/formats.md "Header page".
