@@ -82,6 +82,8 @@ struct CommitItem {
   BlockRef ref;
   // CRC-32C of each 256 KiB chunk, chunk_count(length) of them.
   std::span<const std::uint32_t> checksums;
+  // The attribute bytes of the header page (a TLV run of at most 2 KiB); may be empty.
+  std::span<const std::byte> attributes;
 };
 
 struct BlockInfo {
@@ -169,6 +171,8 @@ class Store {
   // header page lies in memory that clients can write, so it is compared with the record's own hash
   // first; kCorrupt: the block is dropped and counted, and the caller answers a miss.
   Status checksums(const PinnedBlock& block, std::span<std::uint32_t> out) noexcept;
+  // The attributes of a pinned block: the bytes copied into `out` (2 KiB suffice). kCorrupt as above.
+  Result<std::size_t> attributes(const PinnedBlock& block, std::span<std::byte> out) noexcept;
   // Counts a use of each: the last ref is touched first, refs[0] last.
   void touch_root_first(std::span<const BlockRef> refs) noexcept;
   // Checks a pinned block's payload against its checksums, as asked by a reader that found it

@@ -64,6 +64,11 @@ struct Limits {
   friend bool operator==(const Limits&, const Limits&) noexcept = default;
 };
 
+// Attributes of one block: {u16 type, u16 bytes, value}*, opaque to the daemon but for its size.
+inline constexpr std::uint32_t kAttributeBytesMax = 2'048;
+// Part 0 of an object over 16 MiB: total length u64, part count u32, body id u64.
+inline constexpr std::uint16_t kAttributeObject = 1;
+
 // ---- session ----
 // On a unix socket the frame carries the client's pidfd.
 struct Hello {
@@ -212,6 +217,7 @@ struct Get {
   RequestContext context;
   GetMode mode = GetMode::kLend;
   bool is_chain = true;  // cut at the first failure
+  bool wants_attributes = false;
   std::vector<BlockDigest> digests;
 };
 // What a get or reserve gives for one key. The extents are
@@ -225,6 +231,9 @@ struct Grant {
   std::uint64_t lend = 0;  // 0: nothing is lent
   std::uint32_t extent_first = 0;
   std::uint32_t checksum_first = 0;
+  // attributes[attribute_first, + attribute_bytes) of the reply; 0 unless the get wants them.
+  std::uint32_t attribute_first = 0;
+  std::uint32_t attribute_bytes = 0;
   friend bool operator==(const Grant&, const Grant&) noexcept = default;
 };
 // In mode kInline the payloads of the keys with kOk follow in InlineData frames.
@@ -233,6 +242,7 @@ struct GetReply {
   std::vector<Grant> grants;
   std::vector<WireExtent> extents;
   std::vector<std::uint32_t> checksums;
+  std::vector<std::byte> attributes;
 };
 struct InlineData {
   std::uint32_t item = 0;            // index in the request's digests
@@ -265,12 +275,16 @@ struct CommitEntry {
   std::uint64_t lend = 0;
   std::uint32_t checksum_first = 0;
   std::uint32_t checksum_count = 0;
+  // The block's attributes, a TLV run of at most kAttributeBytesMax: attributes[first, + bytes).
+  std::uint32_t attribute_first = 0;
+  std::uint32_t attribute_bytes = 0;
   friend bool operator==(const CommitEntry&, const CommitEntry&) noexcept = default;
 };
 struct Commit {
   RequestContext context;
   std::vector<CommitEntry> entries;
   std::vector<std::uint32_t> checksums;
+  std::vector<std::byte> attributes;
   // The next batch of the same namespace, reserved in the same round trip.
   std::optional<Placement> next_placement;
   std::vector<BlockDigest> next_digests;
@@ -291,6 +305,9 @@ struct PutInline {
   std::vector<BlockDigest> digests;
   std::vector<std::uint32_t> lengths;
   std::vector<std::uint32_t> checksums;  // chunk_count(lengths[i]) of each, in order
+  // Empty, or the bytes of each key's attributes in order, in one run.
+  std::vector<std::uint32_t> attribute_bytes;
+  std::vector<std::byte> attributes;
 };
 struct ReleaseEntry {
   std::uint64_t lend = 0;
