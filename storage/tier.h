@@ -55,6 +55,8 @@ class Tier {
                             std::span<SlabExtent, kExtentsMax> out) const noexcept = 0;
 
   virtual TierUsage usage() const noexcept = 0;
+  // Bytes of the tier's own bookkeeping, for the budget.
+  virtual ByteCount memory() const noexcept = 0;
 };
 
 }  // namespace cairn::storage
