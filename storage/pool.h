@@ -27,6 +27,10 @@ struct PoolOptions {
   std::optional<const char*> validate() const noexcept;
 };
 
+// Slab numbers stay below it: the slabs of `options.size` and some that are smaller because an
+// earlier daemon's clients held memory when they were made.
+std::uint32_t slabs_max(const PoolOptions& options) noexcept;
+
 struct Slab {
   std::uint32_t number = 0;      // index in Pool::slabs(), never reused
   std::uint32_t generation = 0;  // changes with every daemon start

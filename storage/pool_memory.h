@@ -71,6 +71,8 @@ class PoolMemory {
   // Makes [offset, offset + bytes) resident, so that a later touch cannot fail. Any thread; several
   // at once for different ranges. Errors: kNoSpace, kIo.
   virtual Status populate(std::uint32_t slab, ByteCount offset, ByteCount bytes) noexcept = 0;
+  // Unmaps and removes a slab that no client was ever told of: its memory is given back.
+  virtual void discard_slab(std::uint32_t slab) noexcept = 0;
   // Creates and maps the records file (sparse, zero filled, readable by this user alone). Once.
   virtual Result<std::span<std::byte>> create_records(ByteCount bytes) noexcept = 0;
 
