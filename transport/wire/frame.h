@@ -79,9 +79,10 @@ bool is_known(std::uint16_t type) noexcept;
 
 // Layout, 32 bytes: magic u32, body_bytes u32, type u16, flags u16 (zero in version 1), checksum
 // u32, request_id u64, tlv_bytes u32 (the tail of the body that is TLVs), reserved u32 (zero).
-// `checksum` is the low half of XXH3-64 over the header with checksum zero and the body; for
-// kInlineData only over the header and the first 16 bytes of the body, since the payload behind
-// them is covered by the block's chunk CRCs.
+// `checksum` is the low half of XXH3-64 over 40 bytes: the header with checksum zero, then the
+// XXH3-64 of the body as a u64. For kInlineData only the first kInlineHeadBytes of the body count,
+// since the payload behind them is covered by the block's chunk CRCs; it carries no TLVs.
+inline constexpr std::size_t kInlineHeadBytes = 16;
 struct FrameHeader {
   std::uint32_t body_bytes = 0;
   std::uint16_t type = 0;
@@ -96,7 +97,8 @@ Result<FrameHeader> decode_frame_header(
     std::span<const std::byte, kFrameHeaderBytes> bytes) noexcept;
 
 // A whole frame as it lies in a buffer: kFrameHeaderBytes + body. Errors: as decode_frame_header,
-// and kCorrupt when the checksum or the length differs.
+// and kCorrupt when the checksum or the length differs or the TLVs are no whole run. A type that
+// !is_known() passes: the caller decides.
 struct FrameView {
   MessageType type{};
   std::uint64_t request_id = 0;
@@ -105,7 +107,17 @@ struct FrameView {
 };
 Result<FrameView> decode_frame(std::span<const std::byte> frame) noexcept;
 
+// Layout: type u16, reserved u16 (zero), bytes u32, then the value without padding.
+inline constexpr std::size_t kTlvHeaderBytes = 8;
+struct Tlv {
+  std::uint16_t type = 0;
+  std::span<const std::byte> value;
+};
+// Takes the first TLV off a run that is not empty. Errors: kCorrupt.
+Result<Tlv> take_tlv(std::span<const std::byte>& tlvs) noexcept;
+
 // Builds one frame in a buffer that is reused: begin(), append by encode(), finish(). One thread.
+// The buffer grows to the longest frame built and stays; then nothing is allocated.
 class FrameWriter {
  public:
   void begin(MessageType type, std::uint64_t request_id);
@@ -114,15 +126,27 @@ class FrameWriter {
   void u16(std::uint16_t value);
   void u32(std::uint32_t value);
   void u64(std::uint64_t value);
-  // After the body; several. `type` numbers are in messages.h.
+  // The next `count` bytes of the body, to be filled before any other call.
+  std::span<std::byte> append(std::size_t count) {
+    if (count > buffer_.size() - used_) grow(count);
+    const std::size_t at = used_;
+    used_ += count;
+    return std::span(buffer_).subspan(at, count);
+  }
+  // After the body; several. `type` numbers are in session_messages.h.
   void tlv(std::uint16_t type, std::span<const std::byte> value);
   // The finished frame, valid until the next begin(). CAIRN_CHECKs that it is at most
-  // kMessageBytesMax: every encode() of ours stays below it by the limits above.
+  // kMessageBytesMax: every encode() of ours stays below it by its limits.
   std::span<const std::byte> finish();
 
  private:
-  std::vector<std::byte> buffer_;
-  std::size_t tlv_begin_ = 0;
+  void grow(std::size_t count);
+
+  std::vector<std::byte> buffer_;  // its size is what may be used, used_ what is
+  std::size_t used_ = 0;
+  std::size_t tlv_begin_ = 0;  // 0: no TLVs yet
+  MessageType type_{};
+  std::uint64_t request_id_ = 0;
 };
 
 }  // namespace cairn::wire
