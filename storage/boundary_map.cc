@@ -17,8 +17,10 @@ BoundaryMap::BoundaryMap()
       shift_(64U - static_cast<unsigned>(std::countr_zero(kSlotsMin))) {}
 
 std::size_t BoundaryMap::home_of(std::uint32_t granule) const noexcept {
-  // Fibonacci hashing (Knuth, volume 3, 6.4): neighbours land far apart.
-  return static_cast<std::size_t>((granule * 0x9E3779B97F4A7C15ULL) >> shift_);
+  // Fibonacci hashing (Knuth, volume 3, 6.4) of groups of eight, so that the granules on both sides
+  // of a boundary are mostly in one cache line.
+  const std::uint64_t group = ((granule / 8) * 0x9E3779B97F4A7C15ULL) >> shift_;
+  return static_cast<std::size_t>((group & ~std::uint64_t{7}) | (granule % 8));
 }
 
 std::size_t BoundaryMap::slot_of(std::uint32_t granule) const noexcept {
@@ -39,6 +41,12 @@ void BoundaryMap::insert(std::uint32_t granule, std::uint32_t node) noexcept {
   CAIRN_CHECK(slot.node == kNone);
   slot = {.granule = granule, .node = node};
   ++size_;
+}
+
+void BoundaryMap::assign(std::uint32_t granule, std::uint32_t node) noexcept {
+  Slot& slot = slots_[slot_of(granule)];
+  CAIRN_CHECK(slot.node != kNone);
+  slot.node = node;
 }
 
 void BoundaryMap::erase(std::uint32_t granule) noexcept {

@@ -22,6 +22,8 @@ class BoundaryMap {
   // `granule` is absent; `node` is not kNone.
   void insert(std::uint32_t granule, std::uint32_t node) noexcept;
   // `granule` is present.
+  void assign(std::uint32_t granule, std::uint32_t node) noexcept;
+  // `granule` is present.
   void erase(std::uint32_t granule) noexcept;
   std::size_t size() const noexcept { return size_; }
   ByteCount memory() const noexcept { return ByteCount(slots_.capacity() * sizeof(Slot)); }

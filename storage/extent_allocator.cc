@@ -9,11 +9,27 @@ namespace cairn::storage {
 namespace {
 
 constexpr unsigned kBinBits = 5;
-constexpr std::uint32_t kExactCounts = 64;     // below, a bin holds one size
+constexpr std::uint32_t kExactCounts = 64;  // below, a bin holds one size
+constexpr std::uint32_t kPageGranules = 64;
 constexpr std::uint32_t kLargestSteps = 1024;  // runs looked at for largest_run()
 
 std::uint64_t end_of(Extent extent) noexcept {
   return std::uint64_t{extent.first} + extent.count;
+}
+
+std::uint32_t last_of(Extent extent) noexcept {
+  return extent.first + (extent.count - 1);
+}
+
+template <typename Visit>
+void for_each_page(Extent extent, Visit visit) noexcept {
+  std::uint64_t at = extent.first;
+  const std::uint64_t end = end_of(extent);
+  while (at < end) {
+    const std::uint64_t next = std::min(end, (at / kPageGranules + 1) * kPageGranules);
+    visit(at / kPageGranules, static_cast<std::uint32_t>(next - at));
+    at = next;
+  }
 }
 
 }  // namespace
@@ -101,63 +117,83 @@ std::uint32_t ExtentAllocator::take_node() noexcept {
   return static_cast<std::uint32_t>(nodes_.size() - 1);
 }
 
+void ExtentAllocator::drop_node(std::uint32_t node) noexcept {
+  nodes_[node].next = unused_;
+  unused_ = node;
+  --free_runs_;
+}
+
+// The run of `node` becomes `run`: it changes its list when its bin does.
+void ExtentAllocator::resize(std::uint32_t node, Extent run) noexcept {
+  const bool is_moving = bin_of(nodes_[node].count) != bin_of(run.count);
+  if (is_moving) unlink(node);
+  nodes_[node].first = run.first;
+  nodes_[node].count = run.count;
+  if (is_moving) link(node);
+}
+
+// Takes `count` granules off the front of a run; its last granule stays its bound.
+void ExtentAllocator::cut_front(std::uint32_t node, std::uint32_t count) noexcept {
+  const Node run = nodes_[node];
+  bounds_.erase(run.first);
+  if (run.count == count) {
+    unlink(node);
+    if (count > 1) bounds_.erase(run.first + (count - 1));
+    drop_node(node);
+    return;
+  }
+  resize(node, {.first = run.first + count, .count = run.count - count});
+  if (run.count > count + 1) bounds_.insert(run.first + count, node);
+}
+
 void ExtentAllocator::add_run(Extent run) noexcept {
   const std::uint32_t node = take_node();
   nodes_[node].first = run.first;
   nodes_[node].count = run.count;
   link(node);
   bounds_.insert(run.first, node);
-  if (run.count > 1) bounds_.insert(run.first + (run.count - 1), node);
+  if (run.count > 1) bounds_.insert(last_of(run), node);
   ++free_runs_;
 }
 
-void ExtentAllocator::drop_run(std::uint32_t node) noexcept {
-  const Extent run{.first = nodes_[node].first, .count = nodes_[node].count};
-  unlink(node);
-  bounds_.erase(run.first);
-  if (run.count > 1) bounds_.erase(run.first + (run.count - 1));
-  nodes_[node].next = unused_;
-  unused_ = node;
-  --free_runs_;
+void ExtentAllocator::extend_back(std::uint32_t node, Extent by) noexcept {
+  const Node run = nodes_[node];
+  if (run.count > 1) bounds_.erase(by.first - 1);
+  bounds_.insert(last_of(by), node);
+  resize(node, {.first = run.first, .count = run.count + by.count});
 }
 
-// Shortens a longer run by `count` granules at its front; its last granule stays.
-void ExtentAllocator::cut_front(std::uint32_t node, std::uint32_t count) noexcept {
-  unlink(node);
-  Node& run = nodes_[node];
-  bounds_.erase(run.first);
-  run.first += count;
-  run.count -= count;
-  if (run.count > 1) bounds_.insert(run.first, node);
-  link(node);
+void ExtentAllocator::extend_front(std::uint32_t node, Extent by) noexcept {
+  const Node run = nodes_[node];
+  if (run.count > 1) bounds_.erase(run.first);
+  bounds_.insert(by.first, node);
+  resize(node, {.first = by.first, .count = run.count + by.count});
 }
 
-bool ExtentAllocator::is_start(std::uint64_t granule) const noexcept {
-  return ((starts_[granule / 64] >> (granule % 64)) & 1U) != 0;
+// Two runs and what lies between them become the run of `before`.
+void ExtentAllocator::join(std::uint32_t before, Extent between, std::uint32_t after) noexcept {
+  const Node left = nodes_[before];
+  const Node right = nodes_[after];
+  if (left.count > 1) bounds_.erase(between.first - 1);
+  if (right.count > 1) bounds_.erase(right.first);
+  bounds_.assign(right.first + (right.count - 1), before);
+  unlink(after);
+  drop_node(after);
+  resize(before, {.first = left.first, .count = left.count + between.count + right.count});
 }
 
-void ExtentAllocator::set_start(std::uint64_t granule) noexcept {
-  starts_[granule / 64] |= std::uint64_t{1} << (granule % 64);
+void ExtentAllocator::count_released(Extent extent) noexcept {
+  for_each_page(extent, [this](std::uint64_t page, std::uint32_t granules) {
+    CAIRN_CHECK(page_free_[page] + granules <= kPageGranules);
+    page_free_[page] = static_cast<std::uint8_t>(page_free_[page] + granules);
+  });
 }
 
-void ExtentAllocator::clear_start(std::uint64_t granule) noexcept {
-  starts_[granule / 64] &= ~(std::uint64_t{1} << (granule % 64));
-}
-
-// True if a run begins inside `extent`, its first granule not counted.
-bool ExtentAllocator::has_start_within(Extent extent) const noexcept {
-  const std::uint64_t begin = std::uint64_t{extent.first} + 1;
-  const std::uint64_t end = end_of(extent);
-  if (begin == end) return false;
-  const std::uint64_t from_begin = ~std::uint64_t{0} << (begin % 64);
-  const std::uint64_t to_end = ~std::uint64_t{0} >> (63 - (end - 1) % 64);
-  const std::uint64_t last = (end - 1) / 64;
-  if (begin / 64 == last) return (starts_[last] & from_begin & to_end) != 0;
-  if ((starts_[begin / 64] & from_begin) != 0) return true;
-  for (std::uint64_t word = begin / 64 + 1; word < last; ++word) {
-    if (starts_[word] != 0) return true;
-  }
-  return (starts_[last] & to_end) != 0;
+void ExtentAllocator::count_allocated(Extent extent) noexcept {
+  for_each_page(extent, [this](std::uint64_t page, std::uint32_t granules) {
+    CAIRN_CHECK(page_free_[page] >= granules);
+    page_free_[page] = static_cast<std::uint8_t>(page_free_[page] - granules);
+  });
 }
 
 const Extent& ExtentAllocator::region_of(std::uint32_t granule) const noexcept {
@@ -179,9 +215,8 @@ void ExtentAllocator::add_region(std::uint32_t first, std::uint32_t count) noexc
   CAIRN_CHECK(at == regions_.end() || at->first >= end);
   CAIRN_CHECK(at == regions_.begin() || end_of(*(at - 1)) <= first);
   regions_.insert(at, {.first = first, .count = count});
-  if (end / 64 >= starts_.size()) starts_.resize(end / 64 + 1);
-  set_start(first);
-  set_start(end);
+  const std::uint64_t pages = divide_up(end, kPageGranules);
+  if (pages > page_free_.size()) page_free_.resize(pages, kPageGranules);
   capacity_ += count;
   free_ += count;
   add_run({.first = first, .count = count});
@@ -192,22 +227,10 @@ std::optional<Extent> ExtentAllocator::allocate(std::uint32_t count) noexcept {
   const std::uint32_t node = find_fit(count);
   if (node == kNone) return std::nullopt;
   const Extent extent{.first = nodes_[node].first, .count = count};
-  if (nodes_[node].count == count) {
-    drop_run(node);
-  } else {
-    cut_front(node, count);
-    set_start(std::uint64_t{extent.first} + count);
-  }
+  cut_front(node, count);
+  count_allocated(extent);
   free_ -= count;
   return extent;
-}
-
-// `run` and the free run beside it, which stops being one of its own.
-Extent ExtentAllocator::absorb(Extent run, std::uint32_t node) noexcept {
-  const Node beside = nodes_[node];
-  drop_run(node);
-  clear_start(std::max(run.first, beside.first));
-  return {.first = std::min(run.first, beside.first), .count = run.count + beside.count};
 }
 
 void ExtentAllocator::release(Extent extent) noexcept {
@@ -215,21 +238,18 @@ void ExtentAllocator::release(Extent extent) noexcept {
   const Extent& region = region_of(extent.first);
   const std::uint64_t end = end_of(extent);
   CAIRN_CHECK(end <= end_of(region));
-  CAIRN_CHECK(is_start(extent.first));
-  CAIRN_CHECK(is_start(end));
-  CAIRN_CHECK(!has_start_within(extent));
   CAIRN_CHECK(bounds_.find(extent.first) == kNone);
-  Extent run = extent;
-  if (extent.first > region.first) {
-    const std::uint32_t before = bounds_.find(extent.first - 1);
-    if (before != kNone) run = absorb(run, before);
-  }
-  if (end < end_of(region)) {
-    const std::uint32_t after = bounds_.find(static_cast<std::uint32_t>(end));
-    if (after != kNone) run = absorb(run, after);
-  }
-  add_run(run);
+  CAIRN_CHECK(bounds_.find(last_of(extent)) == kNone);
+  count_released(extent);
+  const std::uint32_t before =
+      extent.first == region.first ? kNone : bounds_.find(extent.first - 1);
+  const std::uint32_t after =
+      end == end_of(region) ? kNone : bounds_.find(static_cast<std::uint32_t>(end));
   free_ += extent.count;
+  if (before != kNone && after != kNone) return join(before, extent, after);
+  if (before != kNone) return extend_back(before, extent);
+  if (after != kNone) return extend_front(after, extent);
+  add_run(extent);
 }
 
 std::uint32_t ExtentAllocator::largest_run() const noexcept {
@@ -253,8 +273,7 @@ ExtentFigures ExtentAllocator::figures() const noexcept {
 
 ByteCount ExtentAllocator::memory() const noexcept {
   return ByteCount(sizeof(ExtentAllocator) + nodes_.capacity() * sizeof(Node) +
-                   regions_.capacity() * sizeof(Extent) +
-                   starts_.capacity() * sizeof(std::uint64_t)) +
+                   regions_.capacity() * sizeof(Extent) + page_free_.capacity()) +
          bounds_.memory();
 }
 

@@ -30,8 +30,8 @@ struct ExtentFigures {
   }
 };
 
-// One thread at a time. Bookkeeping: 16 B and two map entries of 8 B a free run, one bit a granule;
-// nothing for what is allocated.
+// One thread at a time. Bookkeeping: 16 B and two map entries of 8 B a free run, one byte
+// for 64 granules; nothing for what is allocated.
 class ExtentAllocator {
  public:
   // Regions at most: 16 TiB of slabs of 64 MiB.
@@ -49,7 +49,9 @@ class ExtentAllocator {
   // One run of `count` > 0 granules, the best fit of those looked at. nullopt: no run is as long
   // (or, very rarely, none among the first kBinStepsMax of its bin and no larger bin has one).
   std::optional<Extent> allocate(std::uint32_t count) noexcept;
-  // `extent` came from allocate() whole and was not released since; anything else aborts.
+  // `extent` came from allocate() whole and was not released since. Anything else aborts, at once
+  // when it reaches outside the regions, bounds a free run or covers a page of 64 granules of which
+  // one is free; what is shorter and lies inside a longer free run may abort only at a later call.
   void release(Extent extent) noexcept;
 
   ExtentFigures figures() const noexcept;
@@ -81,25 +83,26 @@ class ExtentAllocator {
   void link(std::uint32_t node) noexcept;
   void unlink(std::uint32_t node) noexcept;
   std::uint32_t take_node() noexcept;
-  void add_run(Extent run) noexcept;
-  void drop_run(std::uint32_t node) noexcept;
+  void drop_node(std::uint32_t node) noexcept;
+  void resize(std::uint32_t node, Extent run) noexcept;
   void cut_front(std::uint32_t node, std::uint32_t count) noexcept;
-  Extent absorb(Extent run, std::uint32_t node) noexcept;
+  void add_run(Extent run) noexcept;
+  void extend_back(std::uint32_t node, Extent by) noexcept;
+  void extend_front(std::uint32_t node, Extent by) noexcept;
+  void join(std::uint32_t before, Extent between, std::uint32_t after) noexcept;
 
   // The region that holds `granule`; aborts if there is none.
   const Extent& region_of(std::uint32_t granule) const noexcept;
-  bool is_start(std::uint64_t granule) const noexcept;
-  void set_start(std::uint64_t granule) noexcept;
-  void clear_start(std::uint64_t granule) noexcept;
-  bool has_start_within(Extent extent) const noexcept;
+  void count_released(Extent extent) noexcept;
+  void count_allocated(Extent extent) noexcept;
 
   std::vector<Node> nodes_;
   std::uint32_t unused_ = kNone;
   BoundaryMap bounds_;
   std::vector<Extent> regions_;  // by first granule
-  // One bit a granule: a run, free or allocated, begins here (or the regions end). With it a
-  // release is checked whole: a double or foreign one cannot pass.
-  std::vector<std::uint64_t> starts_;
+  // Free granules of each page of 64: what makes a wrong release fail. Granules outside the regions
+  // count as free.
+  std::vector<std::uint8_t> page_free_;
   std::array<std::uint32_t, kOctaves * kBinsPerOctave> heads_{};
   std::array<std::uint32_t, kOctaves> bins_used_{};  // bit b: bin b of the octave has a run
   std::uint32_t octaves_used_ = 0;
