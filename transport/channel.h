@@ -138,6 +138,10 @@ class Poller {
   virtual void remove_descriptor(int fd) noexcept = 0;
   // Whether wait() reports the channel as writable: wanted while it has bytes queued.
   virtual void want_writable(Channel& channel, bool wanted) noexcept = 0;
+  // Whether wait() reports the channel as readable; wanted from add() on. Not wanted while the
+  // other side does not read its replies: the channel is then reported when it is writable or
+  // broken only.
+  virtual void want_readable(Channel& channel, bool wanted) noexcept = 0;
 
   // Fills `out` with what is ready, waiting until something is, wake() is called or `until` passes.
   // A channel that stays readable is reported again. The number of events; 0 after a wake or at
