@@ -11,7 +11,7 @@
 namespace cairn {
 namespace {
 
-constexpr std::size_t kCopyStepBytes = 32 * 1024;
+constexpr std::size_t kCopyStepBytes = (32_KiB).value();
 
 // ISA-L takes the raw register, without the final xor. It only reads, whatever its prototype says.
 std::uint32_t raw_crc(std::uint32_t raw, std::span<const std::byte> bytes) noexcept {

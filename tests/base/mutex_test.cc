@@ -29,11 +29,12 @@ TEST(MutexLock, LosesNoIncrementOfFourThreads) {
   Counter counter;
   {
     std::array<std::jthread, 4> threads;
-    for (std::jthread& thread : threads)
+    for (std::jthread& thread : threads) {
       thread = std::jthread([&counter] {
         for (int i = 0; i < kRounds; ++i)
           counter.add();
       });
+    }
   }
   EXPECT_EQ(counter.value(), 4 * kRounds);
 }

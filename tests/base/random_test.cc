@@ -58,10 +58,11 @@ TEST(Random, BelowSpreadsItsChoicesEvenly) {
   SeededRandom random(3);
   std::array<int, 10> counts{};
   constexpr int kDraws = 100'000;
+  constexpr int kExpected = kDraws / 10;
   for (int i = 0; i < kDraws; ++i)
     ++counts[random.below(counts.size())];
   for (const int count : counts)
-    EXPECT_NEAR(count, kDraws / 10, 600);
+    EXPECT_NEAR(count, kExpected, 600);
 }
 
 TEST(Random, UnitIsFromZeroToJustBelowOne) {
