@@ -17,24 +17,52 @@ print_help() { awk 'NR > 1 { if (!/^#/) exit; sub(/^# ?/, ""); print }' "$0"; }
 # need_value OPTION "$@": the option must be followed by a value.
 need_value() { (($# >= 3)) || die "$1 needs a value; see --help"; }
 
-# build_preset PRESET [TARGET...]: configures when that is due, builds, and says nothing when there
-# is nothing to do. All output goes to stderr.
-build_preset() {
+# configure_preset PRESET: when that is due.
+configure_preset() {
   local preset=$1 folder="$cairn_root/build/$1" log
-  shift
-  if [[ ! -f $folder/build.ninja || $cairn_root/CMakePresets.json -nt $folder/build.ninja ]]; then
-    log=$(mktemp)
-    if ! (cd "$cairn_root" && cmake --preset "$preset") >"$log" 2>&1; then
-      cat "$log" >&2
-      rm -f "$log"
-      say "cmake --preset $preset failed"
-      return 1
-    fi
-    rm -f "$log"
-    # A configuration that came out the same is not written again; its age says it was looked at.
-    touch "$folder/build.ninja"
+  if [[ -f $folder/build.ninja && ! $cairn_root/CMakePresets.json -nt $folder/build.ninja ]]; then
+    return 0
   fi
+  log=$(mktemp)
+  if ! (cd "$cairn_root" && cmake --preset "$preset") >"$log" 2>&1; then
+    cat "$log" >&2
+    rm -f "$log"
+    say "cmake --preset $preset failed"
+    return 1
+  fi
+  rm -f "$log"
+  # A configuration that came out the same is not written again; its age says it was looked at.
+  touch "$folder/build.ninja"
+}
+
+# build_preset PRESET [TARGET...]: configures and builds, all output on stderr, and says nothing when
+# there is nothing to do.
+build_preset() {
+  local folder="$cairn_root/build/$1"
+  configure_preset "$1" || return 1
+  shift
   if [[ $(ninja -C "$folder" -n "$@" 2>&1) != *"no work to do"* ]]; then
     ninja -C "$folder" "$@" >&2
   fi
+}
+
+# label_targets PRESET LABEL...: the programs that tests with these labels run, if each of those
+# tests is a program of the build; nothing otherwise, which stands for the whole build.
+label_targets() {
+  local folder="$cairn_root/build/$1"
+  shift
+  ctest --test-dir "$folder" --show-only=json-v1 | python3 -c '
+import json, os, sys
+folder, labels = sys.argv[1], set(sys.argv[2:])
+targets = []
+for test in json.load(sys.stdin)["tests"]:
+    named = {p["name"]: p["value"] for p in test.get("properties", [])}
+    if not labels & set(named.get("LABELS", [])):
+        continue
+    program = test.get("command", [""])[0]
+    if os.path.dirname(program) != os.path.join(folder, "bin"):
+        sys.exit(0)
+    targets.append(os.path.basename(program))
+print("\n".join(sorted(set(targets))))
+' "$folder" "$@"
 }

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # Installs what is missing, builds, and runs the tests; closes with ctest's summary.
 #
-# usage: scripts/test.sh [--preset NAME] [--targets "NAME..."] [--nightly] [-R REGEX] [-E REGEX] [-L REGEX] [-j N]
+# usage: scripts/test.sh [--preset NAME] [--label NAME]... [--nightly] [-R REGEX] [-E REGEX] [-j N]
 #   --preset NAME  dev, release (the default), asan or tsan
-#   --targets ...  builds these targets only
+#   --label NAME   only the tests with this label (or one of these), and what they are built from
 #   --nightly      the tests with the label nightly, and no others; their shares are not checked
-#   -R -E -L -j    as for ctest: by name, without these names, by label, in parallel
+#   -R -E -j       as for ctest: by name, without these names, in parallel
 #   --help         this text
 # CAIRN_SEED=N replays a randomised test from the seed that its failure printed. The seconds that
 # each label may take are in scripts/shares.txt.
@@ -13,16 +13,16 @@ set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 preset=release
-targets=()
+labels=()
 nightly=(-LE '^nightly$')
 selection=()
 while (($# > 0)); do
   case $1 in
-    --preset | --targets | -R | -E | -L | -j) need_value "$1" "$@" ;;&
+    --preset | --label | -R | -E | -j) need_value "$1" "$@" ;;&
     --preset) preset=$2 && shift ;;
-    --targets) read -r -a targets <<<"$2" && shift ;;
+    --label) labels+=("$2") && shift ;;
     --nightly) nightly=(-L '^nightly$') ;;
-    -R | -E | -L | -j) selection+=("$1" "$2") && shift ;;
+    -R | -E | -j) selection+=("$1" "$2") && shift ;;
     --help | -h)
       print_help
       exit 0
@@ -37,7 +37,12 @@ case $preset in
 esac
 
 "$cairn_root/scripts/setup.sh"
-build_preset "$preset" "${targets[@]}"
+built=()
+if ((${#labels[@]} > 0)); then
+  for label in "${labels[@]}"; do built+=(--label "$label"); done
+  selection+=(-L "^($(IFS='|' && printf '%s' "${labels[*]}"))\$")
+fi
+"$cairn_root/scripts/build.sh" "$preset" "${built[@]}"
 
 export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=1:strict_string_checks=1}
 export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1}
