@@ -35,8 +35,8 @@ configure_preset() {
   touch "$folder/build.ninja"
 }
 
-# build_preset PRESET [TARGET...]: configures and builds, all output on stderr, and says nothing when
-# there is nothing to do.
+# build_preset PRESET [TARGET...]: configures and builds, all output on stderr, and says nothing
+# when there is nothing to do.
 build_preset() {
   local folder="$cairn_root/build/$1"
   configure_preset "$1" || return 1

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds Cairn, starts a cairnd in a temporary directory, replays a trace of requests against it with
-# every byte checked, prints the report, stops the daemon and leaves nothing behind.
+# Builds Cairn, starts a cairnd in a temporary directory, replays a trace of requests against it
+# with every byte checked, prints the report, stops the daemon and leaves nothing behind.
 #
 # usage: scripts/run.sh [--trace FILE] [--json] [--set key=value]... [options of cairn replay]
 #   --trace FILE     the trace to replay; without it one is made by `cairn trace gen`
@@ -110,7 +110,8 @@ start_daemon() {
   local options=() setting tick
   for setting in "${settings[@]}"; do options+=(--set "$setting"); done
   : >"$folder/log"
-  "$bin/cairnd" --config "$cairn_root/conf/cairnd.toml" "${options[@]}" >"$folder/out" 2>"$folder/log" &
+  "$bin/cairnd" --config "$cairn_root/conf/cairnd.toml" "${options[@]}" \
+    >"$folder/out" 2>"$folder/log" &
   daemon=$!
   for ((tick = 0; tick < ready_within_s * 50; ++tick)); do
     if grep -qE '^ready( |$)' "$folder/log"; then return 0; fi
@@ -137,7 +138,8 @@ if [[ -z $trace ]]; then
 fi
 say "cairnd is ready; replaying ${trace#"$folder"/}"
 result=0
-run "$bin/cairn" replay "$trace" --server "unix:$(value_of listen.unix)" "${replay_options[@]}" || result=$?
+server=unix:$(value_of listen.unix)
+run "$bin/cairn" replay "$trace" --server "$server" "${replay_options[@]}" || result=$?
 if ((result != 0)) && ! kill -0 "$daemon" 2>/dev/null; then
   say "cairnd has ended; the end of its log:"
   tail -n 20 "$folder/log" >&2

@@ -41,9 +41,11 @@ check_debian() {
     id=$(. /etc/os-release && printf '%s' "${ID:-}")
     version=$(. /etc/os-release && printf '%s' "${VERSION_ID:-}")
   fi
-  [[ $id == debian ]] || die "this system is '${id:-unknown}', not debian; install the counterparts of: ${packages[*]}"
+  [[ $id == debian ]] ||
+    die "this system is '${id:-unknown}', not debian; install what matches ${packages[*]}"
   # Testing and unstable have no VERSION_ID; they are newer than what is asked for.
-  [[ -z $version || ${version%%.*} -ge 12 ]] || die "Debian $version is too old: 12 or newer is needed"
+  [[ -z $version || ${version%%.*} -ge 12 ]] ||
+    die "Debian $version is too old: 12 or newer is needed"
 }
 
 # quiet COMMAND...: its output is shown only if it fails.
@@ -96,14 +98,16 @@ reserve_hugepages() {
     got=$(<"$control")
     if ((got < pages)); then
       printf '%s\n' "$now" >"$control"
-      die "the kernel found only $got of $pages huge pages (memory is short or in pieces; reserve them at boot with hugepages=$pages); put back to $now"
+      die "the kernel found only $got of $pages huge pages and is back at $now: memory is short" \
+        "or in pieces; the boot option hugepages=$pages reserves them early"
     fi
     say "reserved $pages huge pages of 2 MiB (there were $now)"
   fi
   if [[ $(findmnt -n -o FSTYPE --target "$hugepages_mount" 2>/dev/null) != hugetlbfs ]]; then
     need_root "mounting hugetlbfs"
     mkdir -p "$hugepages_mount"
-    mount -t hugetlbfs -o pagesize=2M none "$hugepages_mount" || die "cannot mount hugetlbfs on $hugepages_mount"
+    mount -t hugetlbfs -o pagesize=2M none "$hugepages_mount" ||
+      die "cannot mount hugetlbfs on $hugepages_mount"
     say "mounted hugetlbfs on $hugepages_mount: use pool.dir = \"$hugepages_mount/cairn\""
   fi
 }

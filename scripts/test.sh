@@ -61,7 +61,7 @@ check_shares() {
     FNR == NR { if (!/^#/ && NF) share[$1] = $column; next }
     $2 == "=" && $4 == "sec*proc" {
       if (!($1 in share)) { bad = 1; print "label " $1 " has no share in scripts/shares.txt" }
-      else if ($3 > share[$1]) { bad = 1; print "label " $1 " took " $3 " s, its share is " share[$1] " s" }
+      else if ($3 > share[$1]) { bad = 1; print $1 " took " $3 " s of its " share[$1] " s" }
     }
     END { exit bad }' "$cairn_root/scripts/shares.txt" "$output"
 }
