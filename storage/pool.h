@@ -41,7 +41,8 @@ struct Slab {
 // One thread's, except that populating threads run inside.
 class Pool {
  public:
-  // Errors: kInvalid, kNoSpace, kIo. Returns before the slabs are populated.
+  // `memory` outlives the pool. Errors: kInvalid, kNoSpace, kIo. Returns before the slabs are
+  // populated.
   static Result<std::unique_ptr<Pool>> open(const PoolOptions& options,
                                             PoolMemory& memory,
                                             std::uint32_t generation) noexcept;
@@ -50,8 +51,9 @@ class Pool {
   Pool& operator=(const Pool&) = delete;
 
   // Slabs that became ready (populated) since the last call, each once. Also reclaims predecessors'
-  // slabs and starts new slabs in the room they leave. Never blocks. Errors: kNoSpace, kIo: the
-  // pool stays as large as it is.
+  // slabs and starts new slabs in the room they leave. Never waits for the populating threads.
+  // Errors, each told once: kNoSpace, kIo: the pool stays as large as it is until a predecessor's
+  // memory comes back.
   Result<std::vector<Slab>> step() noexcept;
   // True when everything that is configured is ready.
   bool is_complete() const noexcept;
