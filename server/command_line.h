@@ -1,0 +1,29 @@
+// What a person may write after `cairnd`.
+#pragma once
+
+#include "server/config.h"
+
+#include <optional>
+#include <string>
+
+namespace cairn::server {
+
+// What cairnd ends with.
+inline constexpr int kExitOk = 0;
+inline constexpr int kExitFailed = 1;       // it could not start or go on
+inline constexpr int kExitConfig = 2;       // the command line or the configuration is wrong
+inline constexpr int kExitUnavailable = 3;  // a directory is locked, not writable or newer
+
+struct CommandLine {
+  ConfigSources sources;
+  bool is_check = false;  // test the configuration, start nothing
+  // Set when there is nothing more to do (--help, --version, a wrong option): what to print, where,
+  // and what to end with.
+  std::optional<int> exit_code;
+  std::string output;
+  std::string errors;
+};
+
+CommandLine parse_command_line(int count, const char* const* arguments) noexcept;
+
+}  // namespace cairn::server
