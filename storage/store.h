@@ -72,7 +72,10 @@ struct ReserveRequest {
 };
 
 struct ReserveOutcome {
-  BlockStatus status = BlockStatus::kInvalid;  // kOk, kExists, kBusy, kInvalid, kTooLarge
+  // kOk; kExists; kBusy (kFrames: every frame is pinned or reserved); kInvalid (length 0);
+  // kTooLarge (over 16 MiB, or longer than the whole pool); kWrongNamespace (the scope's epoch is
+  // not the current one); kCut (a chain failed at an earlier item).
+  BlockStatus status = BlockStatus::kInvalid;
   BusyReason reason = BusyReason::kNone;
   BlockRef ref;        // when kOk
   ExtentList extents;  // when kOk
@@ -117,9 +120,9 @@ struct StoreStats {
   ByteCount records_memory;  // records, index, policy and allocator, in use
 };
 
-// Any thread. One mutex guards allocator, policy and record changes, taken once per batch of at
-// most 64 keys and never held across a copy or a checksum of payload; lookup() and pin() do not
-// take it.
+// Any thread. One mutex guards allocator, policy and record changes, held for a batch of at most 64
+// keys at a time and never across a copy or a checksum of payload; lookup() and pin() take it only
+// where a bucket of the index keeps changing under them.
 class Store {
  public:
   // `dram` and `records` outlive the store. `records` is at least records_bytes(options) long and
@@ -169,11 +172,14 @@ class Store {
   void unpin(BlockRef ref) noexcept;
   // Copies the chunk checksums of a pinned block into `out` (chunk_count(length) of them). The
   // header page lies in memory that clients can write, so it is compared with the record's own hash
-  // first; kCorrupt: the block is dropped and counted, and the caller answers a miss.
+  // first. Errors: kCorrupt (the block is dropped and counted, and the caller answers a miss),
+  // kInvalid (the size of `out`).
   Status checksums(const PinnedBlock& block, std::span<std::uint32_t> out) noexcept;
-  // The attributes of a pinned block: the bytes copied into `out` (2 KiB suffice). kCorrupt as above.
+  // The attributes of a pinned block: the bytes copied into `out` (2 KiB suffice). Errors: kCorrupt
+  // as above, kTooLarge (`out` is too small).
   Result<std::size_t> attributes(const PinnedBlock& block, std::span<std::byte> out) noexcept;
-  // Counts a use of each: the last ref is touched first, refs[0] last.
+  // Counts a use of each and of their resident ancestors: the last ref is touched first, then the
+  // one before, the ancestors of refs[0] last. A ref that is no longer live is skipped.
   void touch_root_first(std::span<const BlockRef> refs) noexcept;
   // Checks a pinned block's payload against its checksums, as asked by a reader that found it
   // corrupt. False: the bytes are wrong and the block is dropped.
@@ -184,9 +190,11 @@ class Store {
   std::optional<BlockDigest> reserve(const ReserveRequest& request,
                                      std::span<ReserveOutcome> out) noexcept;
   // Publishes: kOk; kExists (another commit won; the frame is freed); kWrongNamespace (the epoch
-  // has moved on since the reservation); kInvalid (number of checksums); kCancelled (no such
-  // reservation). Whatever the answer, the reservation has ended. Then touches the new blocks leaf
-  // first and their resident ancestors up to the root.
+  // has moved on since the reservation, or the scope is another namespace's); kInvalid (number of
+  // checksums); kTooLarge (attributes); kCancelled (no such reservation); kDeclined (the index
+  // can't take this key: a crowd of equal hashes). Of items with one key any may win. Whatever the
+  // answer, the reservation has ended. Then touches the new blocks leaf first and their resident
+  // ancestors up to the root.
   void commit(const Scope& scope,
               std::span<const CommitItem> items,
               std::span<BlockStatus> out) noexcept;

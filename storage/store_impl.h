@@ -60,6 +60,14 @@ std::optional<std::uint32_t> match_record(const BasicRecord<Atomics>& record,
   return view.generation;
 }
 
+// The record's proofs of what stands in the header page, which clients can write.
+inline std::uint64_t checksums_hash_of(std::span<const std::uint32_t> checksums) noexcept {
+  return xxh3_64(std::as_bytes(checksums));
+}
+inline std::uint32_t attributes_hash_of(std::span<const std::byte> attributes) noexcept {
+  return static_cast<std::uint32_t>(xxh3_64(attributes));
+}
+
 // What a reservation knows that its record does not.
 struct Reservation {
   std::uint32_t generation = 0;
@@ -169,8 +177,8 @@ class Store::Impl {
   void free_locked(RecordNumber number) noexcept CAIRN_REQUIRES(mutex_);
   // Looks at no more than `steps` records, and drops those of an older epoch.
   void sweep_locked(std::uint32_t steps) noexcept CAIRN_REQUIRES(mutex_);
-  // Drops a pinned block whose bytes are wrong.
-  void drop_corrupt(const PinnedBlock& block, std::uint64_t* counter) noexcept;
+  // Drops a pinned block whose header page or payload is wrong.
+  void drop_corrupt(const PinnedBlock& block) noexcept CAIRN_EXCLUDES(mutex_);
   // Bytes freed by dropping the coldest block that can go; nullopt when none can.
   std::optional<ByteCount> evict_coldest_locked(VictimScan& scan) noexcept CAIRN_REQUIRES(mutex_);
 
