@@ -128,11 +128,11 @@ void SimPoolMemory::stop(bool is_orderly) {
 
 Result<storage::SlabMemory> SimPoolMemory::create_slab(std::uint32_t slab,
                                                        ByteCount bytes) noexcept {
-  for (const SimSlab& other : slabs_) {
-    if (other.number == slab) return Error{ErrorCode::kExists, EEXIST, "slab"};
-  }
-  if (creates_ >= machine_.faults.creates_max) return Error{ErrorCode::kIo, EIO, "slab"};
-  ++creates_;
+  if (std::ranges::find(used_numbers_, slab) != used_numbers_.end())
+    return Error{ErrorCode::kExists, EEXIST, "slab"};
+  if (used_numbers_.size() >= machine_.faults.creates_max)
+    return Error{ErrorCode::kIo, EIO, "slab"};
+  used_numbers_.push_back(slab);
   SimSlab made{.number = slab, .bytes = {}, .file = new_file("slab"), .resident = {}};
   CAIRN_CHECK(::ftruncate(made.file.get(), static_cast<off_t>(bytes.value())) == 0);
   void* const address = ::mmap(nullptr,

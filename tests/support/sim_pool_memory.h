@@ -101,7 +101,7 @@ class SimPoolMemory final : public storage::PoolMemory {
   SimMachine& machine_;
   bool has_stopped_ = false;
   std::vector<SimSlab> slabs_;
-  std::uint64_t creates_ = 0;
+  std::vector<std::uint32_t> used_numbers_;
   std::span<std::byte> records_;
   std::vector<SimMachine::Session> sessions_;
 };
