@@ -1,13 +1,10 @@
 #include "tests/contract/pool_machines.h"
 
-#include "base/check.h"
 #include "storage/directory_pool_memory.h"
 
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <utility>
@@ -20,16 +17,6 @@ Result<std::unique_ptr<PoolMemory>> SimPoolMachine::start_daemon() {
   auto memory = machine_.start_daemon();
   if (!memory) return memory.error();
   return std::unique_ptr<PoolMemory>(std::move(*memory));
-}
-
-TemporaryDirectory::TemporaryDirectory(const std::string& parent)
-    : path_(parent + "/cairn-test-XXXXXX") {
-  CAIRN_CHECK(::mkdtemp(path_.data()) != nullptr);
-}
-
-TemporaryDirectory::~TemporaryDirectory() {
-  std::error_code error;
-  std::filesystem::remove_all(path_, error);
 }
 
 Result<std::unique_ptr<PoolMemory>> DirectoryPoolMachine::start_daemon() {

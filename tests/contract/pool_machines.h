@@ -3,6 +3,7 @@
 #pragma once
 
 #include "storage/pool_memory.h"
+#include "tests/support/process_runner.h"
 #include "tests/support/sim_pool_memory.h"
 
 #include <cstdint>
@@ -26,19 +27,6 @@ class SimPoolMachine final : public PoolMachine {
   SimMachine machine_;
 };
 
-// A fresh directory in `parent`, removed with everything in it at the end.
-class TemporaryDirectory {
- public:
-  explicit TemporaryDirectory(const std::string& parent);
-  ~TemporaryDirectory();
-  TemporaryDirectory(const TemporaryDirectory&) = delete;
-  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
-
 class DirectoryPoolMachine final : public PoolMachine {
  public:
   explicit DirectoryPoolMachine(const std::string& parent)
@@ -47,7 +35,7 @@ class DirectoryPoolMachine final : public PoolMachine {
   const std::string& path() const { return directory_.path(); }
 
  private:
-  TemporaryDirectory directory_;
+  TempDir directory_;
   std::uint64_t next_incarnation_ = 1;
 };
 
