@@ -128,7 +128,6 @@ if ! is_set pool.dir; then pool=$(mktemp -d /dev/shm/cairn-run.XXXXXX); fi
 use data_dir "$folder/data"
 use pool.dir "$pool"
 use listen.unix "$folder/cairnd.sock"
-use listen.tcp ""
 use admin.listen 127.0.0.1:0
 
 start_daemon
