@@ -39,10 +39,12 @@ inline BlockDigest block_digest(const DigestWords& digest) noexcept {
   return BlockDigest::from(bytes.first(digest.bytes)).value_or(BlockDigest());
 }
 
-// The record of the parent in the life it had; record kNoParent: none is known.
+// The record of the parent in the life it had. kNone: the block is a root. kAbsent: it has a parent
+// that was not there; the header page names it.
 struct ParentLink {
-  static constexpr std::uint32_t kNoParent = std::numeric_limits<std::uint32_t>::max();
-  std::uint32_t record = kNoParent;
+  static constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
+  static constexpr std::uint32_t kAbsent = kNone - 1;
+  std::uint32_t record = kNone;
   std::uint32_t generation = 0;
   friend bool operator==(const ParentLink&, const ParentLink&) noexcept = default;
 };

@@ -54,7 +54,7 @@ RecordTable& RecordTable::operator=(RecordTable&& other) noexcept {
 }
 
 std::optional<RecordNumber> RecordTable::take() noexcept {
-  if (free_head_ != ParentLink::kNoParent) {
+  if (free_head_ != ParentLink::kNone) {
     const RecordNumber number = free_head_;
     free_head_ = records_[number].parent().record;
     return number;

@@ -52,7 +52,7 @@ class RecordTable {
   // Release after a fresh record's first use is prepared; readers that walk all records acquire.
   std::atomic<std::uint32_t> used_{0};
   // Free records are chained through their parent links, which nobody reads in a free record.
-  std::uint32_t free_head_ = ParentLink::kNoParent;
+  std::uint32_t free_head_ = ParentLink::kNone;
 };
 
 }  // namespace cairn::storage

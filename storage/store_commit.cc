@@ -27,7 +27,6 @@ void Store::Impl::commit(const Scope& scope,
     for (; end > at; --end)
       publish_locked(scope, claims[end - 1], ++insertion);
   }
-  repair_parents(scope, claims);
   std::vector<TouchTip> tips;
   tips.reserve(items.size());
   for (std::size_t i = 0; i < items.size(); ++i) {
@@ -127,31 +126,6 @@ void Store::Impl::publish_locked(const Scope& scope,
   }
   claim.used = {claim.ref, insertion};
   claim.is_used = true;
-}
-
-// A parent that was reserved in the same request may have lost to another commit of its key, and
-// one that was not there may have come: the block's digest of its parent finds it.
-void Store::Impl::repair_parents(const Scope& scope, std::span<const Claim> claims) noexcept {
-  struct Repair {
-    BlockRef child;
-    BlockRef parent;
-  };
-  std::vector<Repair> repairs;
-  for (const Claim& claim : claims) {
-    if (claim.status != BlockStatus::kOk || !claim.reservation.parent) continue;
-    if (live_parent(records_, claim.ref)) continue;
-    const auto parent = find(query_of(scope, *claim.reservation.parent));
-    if (parent) repairs.push_back({claim.ref, *parent});
-  }
-  for (std::size_t at = 0; at < repairs.size(); at += kLockBatch) {
-    const std::size_t end = std::min(at + kLockBatch, repairs.size());
-    const MutexLock lock(mutex_);
-    for (std::size_t i = at; i < end; ++i) {
-      const auto& [child, parent] = repairs[i];
-      if (!records_[child.record].pin_word().view().is_live(child.generation)) continue;
-      relink_locked(child, {parent.record, parent.generation});
-    }
-  }
 }
 
 }  // namespace cairn::storage

@@ -184,6 +184,14 @@ class Store::Impl {
 
   ByteCount frame_bytes(const ExtentList& extents) const noexcept;
 
+  // The parent of a live block, where it is live too.
+  std::optional<BlockRef> resident_parent(BlockRef block) noexcept CAIRN_EXCLUDES(mutex_);
+  // As above when the parent's record has moved on: the parent may have come back in another, or
+  // have lost to another commit of its key. The block's header page names it.
+  std::optional<BlockRef> find_lost_parent(BlockRef block) noexcept CAIRN_EXCLUDES(mutex_);
+  // False when the header page of a pinned block names no parent.
+  bool read_parent(const Record& record, DigestWords& parent) const noexcept;
+
   // reserve(), in turn
   std::vector<BlockRef> touch_existing(std::span<const BlockQuery> queries) noexcept;
   void reserve_some_locked(ReservePass& pass) noexcept CAIRN_REQUIRES(mutex_);
@@ -196,8 +204,6 @@ class Store::Impl {
                              const ExtentList& extents,
                              ParentLink parent) noexcept CAIRN_REQUIRES(mutex_);
   ParentLink parent_of_next_locked(const ReservePass& pass) const noexcept CAIRN_REQUIRES(mutex_);
-  // Gives a live block whose parent is gone the parent that a request names.
-  void relink_locked(BlockRef block, ParentLink parent) noexcept CAIRN_REQUIRES(mutex_);
   // The reservation ends unpublished.
   void close_locked(RecordNumber number) noexcept CAIRN_REQUIRES(mutex_);
 
@@ -206,7 +212,6 @@ class Store::Impl {
   void write_header(const Scope& scope, const CommitItem& item, Claim& claim) noexcept;
   void publish_locked(const Scope& scope, Claim& claim, std::uint32_t insertion) noexcept
       CAIRN_REQUIRES(mutex_);
-  void repair_parents(const Scope& scope, std::span<const Claim> claims) noexcept;
 
   StoreOptions options_;
   Tier& dram_;

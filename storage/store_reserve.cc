@@ -97,9 +97,7 @@ std::optional<ReserveOutcome> Store::Impl::reserve_item_locked(ReservePass& pass
   if (pass.is_cut) return refused(BlockStatus::kCut);
   if (item.length == 0 || item.digest.size() == 0) return refused(BlockStatus::kInvalid);
   if (item.length > kBlockBytesMax.value()) return refused(BlockStatus::kTooLarge);
-  const ParentLink parent = parent_of_next_locked(pass);
   if (const std::optional<BlockRef> found = find_locked(pass.queries[pass.next])) {
-    relink_locked(*found, parent);
     if (*found != pass.touched[pass.next]) pass.existing.push_back({*found, 0});
     pass.previous = {found->record, found->generation};
     return refused(BlockStatus::kExists);
@@ -111,7 +109,7 @@ std::optional<ReserveOutcome> Store::Impl::reserve_item_locked(ReservePass& pass
     return is_for_ever ? refused(BlockStatus::kTooLarge)
                        : refused(BlockStatus::kBusy, BusyReason::kFrames);
   }
-  return take_frame_locked(pass, parent);
+  return take_frame_locked(pass, parent_of_next_locked(pass));
 }
 
 std::optional<ReserveOutcome> Store::Impl::take_frame_locked(ReservePass& pass,
@@ -137,7 +135,7 @@ ParentLink Store::Impl::parent_of_next_locked(const ReservePass& pass) const noe
   if (pass.request.is_chain && pass.next > 0) return pass.previous;
   if (!pass.request.parent) return {};
   const auto found = find_locked(query_of(pass.request.scope, *pass.request.parent));
-  return found ? ParentLink{found->record, found->generation} : ParentLink{};
+  return found ? ParentLink{found->record, found->generation} : ParentLink{ParentLink::kAbsent, 0};
 }
 
 ReserveOutcome Store::Impl::open_locked(const ReservePass& pass,
@@ -169,11 +167,6 @@ ReserveOutcome Store::Impl::open_locked(const ReservePass& pass,
   ++counted_.open_reservations;
   counted_.reserved_bytes += frame_bytes(extents);
   return {BlockStatus::kOk, BusyReason::kNone, {number, generation}, extents};
-}
-
-void Store::Impl::relink_locked(BlockRef block, ParentLink parent) noexcept {
-  if (parent.record == ParentLink::kNoParent || live_parent(records_, block)) return;
-  records_[block.record].set_parent(parent);
 }
 
 void Store::Impl::close_locked(RecordNumber number) noexcept {

@@ -32,29 +32,6 @@ void RecordSet::grow() {
     if (slot != 0) insert(slot - 1);
 }
 
-std::optional<BlockRef> live_parent(const RecordTable& records, BlockRef block) noexcept {
-  const Record& record = records[block.record];
-  const ParentLink link = record.parent();
-  // The record of a block that left meanwhile may hold anything.
-  if (!record.pin_word().is_still(block.generation)) return std::nullopt;
-  if (link.record == ParentLink::kNoParent) return std::nullopt;
-  if (!records[link.record].pin_word().view().is_live(link.generation)) return std::nullopt;
-  return BlockRef{link.record, link.generation};
-}
-
-void TouchOrder::add(const TouchTip& tip) {
-  if (!seen_.insert(tip.ref.record)) return;
-  segments_.push_back(steps_.size());
-  steps_.push_back(tip);
-  BlockRef at = tip.ref;
-  for (std::size_t step = 0; step < kAncestorsMax; ++step) {
-    const std::optional<BlockRef> parent = live_parent(records_, at);
-    if (!parent || !seen_.insert(parent->record)) return;
-    steps_.push_back({*parent, 0});
-    at = *parent;
-  }
-}
-
 std::vector<TouchTip> TouchOrder::take() {
   std::vector<TouchTip> order;
   order.reserve(steps_.size());

@@ -1,11 +1,11 @@
 // In which order a use of chains touches blocks: every block before its parent, up to the root.
 #pragma once
 
-#include "storage/record_table.h"
 #include "storage/store.h"
 
+#include <cstddef>
 #include <cstdint>
-#include <span>
+#include <optional>
 #include <vector>
 
 namespace cairn::storage {
@@ -33,28 +33,31 @@ class RecordSet {
   std::size_t size_ = 0;
 };
 
-// Collected without the mutex: links are read as they stand, and whoever touches checks that each
-// ref is still alive.
 class TouchOrder {
  public:
-  explicit TouchOrder(const RecordTable& records) noexcept
-      : records_(records) {}
-
   // Adds a block and its resident ancestors, as far as they are not in yet. A chain's blocks are
-  // added root first.
-  void add(const TouchTip& tip);
+  // added root first. parent_of(BlockRef) gives the resident parent or nullopt.
+  template <typename ParentOf>
+  void add(const TouchTip& tip, ParentOf&& parent_of) {
+    if (!seen_.insert(tip.ref.record)) return;
+    segments_.push_back(steps_.size());
+    steps_.push_back(tip);
+    BlockRef at = tip.ref;
+    for (std::size_t step = 0; step < kAncestorsMax; ++step) {
+      const std::optional<BlockRef> parent = parent_of(at);
+      if (!parent || !seen_.insert(parent->record)) return;
+      steps_.push_back({*parent, 0});
+      at = *parent;
+    }
+  }
   // The blocks to touch, first to last. Each hangs below what comes after it, whatever the order of
   // add(): a later add() stopped at a block of an earlier one, so the later comes first.
   std::vector<TouchTip> take();
 
  private:
-  const RecordTable& records_;
   RecordSet seen_;
   std::vector<TouchTip> steps_;
   std::vector<std::size_t> segments_;  // where each add()'s steps begin
 };
-
-// The parent of a live block, if it is live too.
-std::optional<BlockRef> live_parent(const RecordTable& records, BlockRef block) noexcept;
 
 }  // namespace cairn::storage
