@@ -184,7 +184,7 @@ def parse_options():
     parser.add_argument("--only", default="", help="mutants whose name matches this")
     parser.add_argument("--mutants", default=HERE, help="the folder of patches")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="compilers at once")
-    parser.add_argument("--seconds", type=int, default=1200, help="time for the tests of one mutant")
+    parser.add_argument("--seconds", type=int, default=1200, help="time for one mutant's tests")
     parser.add_argument("--keep", action="store_true", help="leave the copy for a look")
     return parser.parse_args()
 
