@@ -2,17 +2,12 @@
 #pragma once
 
 #include "server/config.h"
+#include "server/start_failure.h"
 
 #include <optional>
 #include <string>
 
 namespace cairn::server {
-
-// What cairnd ends with.
-inline constexpr int kExitOk = 0;
-inline constexpr int kExitFailed = 1;       // it could not start or go on
-inline constexpr int kExitConfig = 2;       // the command line or the configuration is wrong
-inline constexpr int kExitUnavailable = 3;  // a directory is locked, not writable or newer
 
 struct CommandLine {
   ConfigSources sources;
