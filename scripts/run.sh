@@ -118,9 +118,11 @@ start_daemon() {
     if ! kill -0 "$daemon" 2>/dev/null; then break; fi
     sleep 0.02
   done
+  local result=1
+  if ! kill -0 "$daemon" 2>/dev/null; then wait "$daemon" || result=$?; fi
   say "cairnd did not get ready; the end of its log:"
   tail -n 20 "$folder/log" >&2
-  return 1
+  return "$result"
 }
 
 folder=$(mktemp -d "${TMPDIR:-/tmp}/cairn-run.XXXXXX")
