@@ -22,9 +22,9 @@ inline constexpr int kSeqlockTriesMax = 8;
 inline constexpr std::uint32_t kProbeBucketsMax = 32;
 
 // 64 bytes, all zero when empty. A slot is tag << 32 | record + 1; 0 is free. Writers hold the
-// store's mutex. The version is odd while a writer changes the bucket. Fewer slots than seven are
+// store's mutex. The version is odd while a writer changes the bucket. Fewer slots and attempts are
 // for tests that run every interleaving.
-template <typename Atomics, std::size_t kSlots = kBucketSlots>
+template <typename Atomics, std::size_t kSlots = kBucketSlots, int kTries = kSeqlockTriesMax>
 class alignas(64) BasicBucket {
  public:
   // What a bucket says about a tag: bit i of `matches` stands for slot i.
@@ -41,9 +41,9 @@ class alignas(64) BasicBucket {
     }
   };
 
-  // nullopt: a writer was inside at each of kSeqlockTriesMax attempts.
+  // nullopt: a writer was inside at each of kTries attempts.
   std::optional<View> read(std::uint32_t tag) const noexcept {
-    for (int tries = 0; tries < kSeqlockTriesMax; ++tries) {
+    for (int tries = 0; tries < kTries; ++tries) {
       // Acquire: keeps the slot loads behind it, and shows the slots of the version seen.
       const std::uint32_t before = version_.load(std::memory_order_acquire);
       if (before % 2 != 0) continue;
@@ -145,10 +145,10 @@ enum class FindOutcome : std::uint8_t {
 
 // Any number of buckets in a row, at least one. A tag's home is its high bits multiplied out, so a
 // larger row keeps the order of a smaller one and growing is one pass over both.
-template <typename Atomics, std::size_t kSlots = kBucketSlots>
+template <typename Atomics, std::size_t kSlots = kBucketSlots, int kTries = kSeqlockTriesMax>
 class BasicBucketRow {
  public:
-  using Bucket = BasicBucket<Atomics, kSlots>;
+  using Bucket = BasicBucket<Atomics, kSlots, kTries>;
   BasicBucketRow() = default;
   explicit BasicBucketRow(std::span<Bucket> buckets) noexcept
       : buckets_(buckets) {}

@@ -14,15 +14,6 @@ constexpr double kRetainedShareMax = 0.9;
 
 }  // namespace
 
-std::uint64_t key_hash(std::uint32_t slot, const DigestWords& digest) noexcept {
-  const std::array<std::uint64_t, 5> words = {digest.words[0],
-                                              digest.words[1],
-                                              digest.words[2],
-                                              digest.words[3],
-                                              std::uint64_t{slot} << 8U | digest.bytes};
-  return xxh3_64(std::as_bytes(std::span(words)));
-}
-
 std::uint32_t Store::records_max(const StoreOptions& options) noexcept {
   if (options.records_max != 0) return options.records_max;
   const std::uint64_t records = options.pool_bytes / kPoolBytesPerRecord;

@@ -4,6 +4,7 @@
 #include "base/checksum.h"
 #include "base/mutex.h"
 #include "storage/block_index.h"
+#include "storage/block_query.h"
 #include "storage/namespace_epochs.h"
 #include "storage/record_table.h"
 #include "storage/retention.h"
@@ -30,35 +31,6 @@ inline constexpr std::uint32_t kEvictionsPerStay = 1024;
 inline constexpr std::uint32_t kSweepStay = 256;
 // Longer retention is cut to this.
 inline constexpr Milliseconds kRetainMax = std::chrono::hours(24 * 30);
-
-// A key as it is searched for.
-struct BlockQuery {
-  std::uint32_t slot = 0;
-  std::uint64_t epoch = 0;
-  DigestWords digest;
-  std::uint64_t hash = 0;
-  std::uint32_t tag() const noexcept { return static_cast<std::uint32_t>(hash >> 32U); }
-};
-
-std::uint64_t key_hash(std::uint32_t slot, const DigestWords& digest) noexcept;
-
-inline BlockQuery query_of(const Scope& scope, const BlockDigest& digest) noexcept {
-  const DigestWords words = digest_words(digest);
-  return {scope.slot.value(), scope.epoch, words, key_hash(scope.slot.value(), words)};
-}
-
-// The generation in which a record is live and holds the key, or nullopt. Any thread: what was read
-// belongs to one life of the record (BasicPinWord::is_still).
-template <typename Atomics>
-std::optional<std::uint32_t> match_record(const BasicRecord<Atomics>& record,
-                                          const BlockQuery& query) noexcept {
-  const PinView view = record.pin_word().view();
-  if (view.state != RecordState::kLive) return std::nullopt;
-  if (!record.has_key(query.slot, query.digest) || record.epoch() != query.epoch)
-    return std::nullopt;
-  if (!record.pin_word().is_still(view.generation)) return std::nullopt;
-  return view.generation;
-}
 
 // The record's proofs of what stands in the header page, which clients can write.
 inline std::uint64_t checksums_hash_of(std::span<const std::uint32_t> checksums) noexcept {

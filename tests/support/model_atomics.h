@@ -88,7 +88,9 @@ constexpr bool releases(std::memory_order order) {
 template <typename T>
 class Atomic {
  public:
-  explicit Atomic(T value = {})
+  Atomic()
+      : Atomic(T{}) {}
+  explicit Atomic(T value)
       : location_(new_location()) {
     values_.push_back({value, view()});
   }
