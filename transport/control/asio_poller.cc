@@ -240,12 +240,17 @@ void AsioPoller::completed(std::uint64_t id,
 }
 
 // Runs what is ready, waiting for it if nothing is. False when `until` has passed without.
+//
+// One completion at a time: those that came with it stay queued in Asio, and the next wait() runs
+// the next one without a system call. To run all that is queued costs one more epoll_wait(2) in the
+// path of every message, since Asio has no other way to tell whether more is queued.
 bool AsioPoller::run(MonotonicTime until) {
   const Nanoseconds step = wait_step(until, clock_);
-  const bool may_wait = ready_.empty() && step > Nanoseconds(0);
-  if (may_wait && context_.run_one_for(step) == 0) return step == kWaitStepMax;
-  context_.poll();
-  return may_wait;
+  if (!ready_.empty() || step == Nanoseconds(0)) {
+    context_.poll();
+    return false;
+  }
+  return context_.run_one_for(step) > 0 || step == kWaitStepMax;
 }
 
 std::size_t AsioPoller::take_ready(std::span<Event> out) noexcept {

@@ -56,6 +56,10 @@ class SocketChannel final : public Channel {
   FrameAssembler assembler_;
   DescriptorInbox inbox_;
   SendQueue outbox_;
+  // The last read emptied the socket. The next receive() without a whole frame says so without
+  // asking the kernel again, and the one after it asks: one system call less for each message. What
+  // has come in between is reported by the poller, which is level-triggered.
+  bool is_drained_ = false;
   std::optional<Error> receive_error_;
   std::optional<Error> send_error_;
 };

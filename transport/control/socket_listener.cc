@@ -79,6 +79,10 @@ Result<OwnedFd> bind_tcp(const SocketAddress& address) {
   return socket;
 }
 
+OwnedFd open_spare() {
+  return OwnedFd(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+}
+
 bool is_gone_connection(int error) {
   return error == ECONNABORTED || error == EPROTO || error == EINTR || error == EPERM;
 }
@@ -87,7 +91,7 @@ bool is_gone_connection(int error) {
 
 SocketListener::SocketListener(OwnedFd socket, Address address) noexcept
     : socket_(std::move(socket)),
-      spare_(::open("/dev/null", O_RDONLY | O_CLOEXEC)),
+      spare_(open_spare()),
       address_(std::move(address)) {}
 
 Result<std::unique_ptr<Listener>> SocketListener::open_unix(const Address& address) noexcept {
@@ -145,7 +149,9 @@ Result<std::unique_ptr<Channel>> SocketListener::accept() noexcept {
 
 Error SocketListener::refuse_one(int reason) noexcept {
   spare_.reset();
-  const OwnedFd refused(::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+  OwnedFd refused(::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+  refused.reset();
+  spare_ = open_spare();
   return {ErrorCode::kIo, reason, "accept4"};
 }
 
