@@ -26,7 +26,8 @@
 
 namespace cairn::transport {
 class Connector;
-}
+class ProcessWatch;
+}  // namespace cairn::transport
 
 namespace cairn::client {
 
@@ -41,6 +42,8 @@ class SlabMapper {
   // Takes ownership of `fd` whatever happens. Errors: kIo, kNoSpace.
   virtual Result<std::span<std::byte>> map(int fd, ByteCount bytes) noexcept = 0;
   virtual void unmap(std::span<std::byte> bytes) noexcept = 0;
+  // Advice: `bytes` of a mapping are about to be used for the first time.
+  virtual void populate(std::span<std::byte> /*bytes*/) noexcept {}
 };
 
 // What the SDK needs of the world; the defaults are the machine's own.
@@ -49,6 +52,7 @@ struct Environment {
   Random* random = nullptr;
   transport::Connector* connector = nullptr;
   SlabMapper* mapper = nullptr;
+  transport::ProcessWatch* process = nullptr;  // the own one's descriptor, and closing what came
 };
 
 struct PurgeAnswer {
