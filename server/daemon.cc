@@ -70,7 +70,7 @@ class Daemon::Impl final : private AdminPages {
   }
 
   void stop() noexcept {
-    if (node_ == nullptr) return;
+    if (loops_.empty()) return;
     log_event(LogLevel::kInfo, "stopping", {});
     is_serving_ = false;
     node_->begin_stop();
