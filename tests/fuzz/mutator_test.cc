@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <set>
+#include <string>
 
 namespace cairn::fuzz {
 namespace {
@@ -14,6 +15,13 @@ std::vector<Input> outputs(std::uint64_t seed, std::span<const Input> corpus, st
   for (Input& input : inputs)
     input = mutator.next(corpus);
   return inputs;
+}
+
+std::size_t different(const std::vector<Input>& inputs) {
+  std::set<std::string> found;
+  for (const Input& input : inputs)
+    found.emplace(input.begin(), input.end());
+  return found.size();
 }
 
 TEST(Mutator, RepeatsItselfFromASeed) {
@@ -28,14 +36,13 @@ TEST(Mutator, MakesManyDifferentInputsOfManyLengths) {
   std::set<std::size_t> lengths;
   for (const Input& input : made)
     lengths.insert(input.size());
-  EXPECT_GT(std::set<Input>(made.begin(), made.end()).size(), 1'500U);
+  EXPECT_GT(different(made), 1'500U);
   EXPECT_GT(lengths.size(), 50U);
   EXPECT_LT(*lengths.begin(), 8U);
 }
 
 TEST(Mutator, StartsFromNothingWithoutACorpus) {
-  const auto made = outputs(2, {}, 500);
-  EXPECT_GT(std::set<Input>(made.begin(), made.end()).size(), 400U);
+  EXPECT_GT(different(outputs(2, {}, 500)), 400U);
 }
 
 TEST(Mutator, NeverGrowsBeyondItsBound) {
