@@ -30,8 +30,7 @@ class FrameTier : public Tier {
                     std::span<SlabExtent, kExtentsMax> out) const noexcept override;
   TierUsage usage() const noexcept override;
 
-  // Bytes of the tier's own bookkeeping.
-  virtual ByteCount memory() const noexcept;
+  ByteCount memory() const noexcept override;
 
  protected:
   struct SlabTable {
