@@ -14,7 +14,7 @@ while (($# > 0)); do
   case $1 in
     --label)
       need_value "$1" "$@"
-      labels+=("$2")
+      labels+=(--label "$2")
       shift
       ;;
     --help | -h)
@@ -30,6 +30,7 @@ done
 targets=()
 if ((${#labels[@]} > 0)); then
   configure_preset "$preset"
-  mapfile -t targets < <(label_targets "$preset" "${labels[@]}")
+  words=$("$cairn_root/scripts/test_targets.py" "$cairn_root/build/$preset" "${labels[@]}")
+  read -r -d '' -a targets <<<"$words" || true
 fi
 build_preset "$preset" "${targets[@]}"

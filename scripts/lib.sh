@@ -45,24 +45,3 @@ build_preset() {
     ninja -C "$folder" "$@" >&2
   fi
 }
-
-# label_targets PRESET LABEL...: the programs that tests with these labels run, if each of those
-# tests is a program of the build; nothing otherwise, which stands for the whole build.
-label_targets() {
-  local folder="$cairn_root/build/$1"
-  shift
-  ctest --test-dir "$folder" --show-only=json-v1 | python3 -c '
-import json, os, sys
-folder, labels = sys.argv[1], set(sys.argv[2:])
-targets = []
-for test in json.load(sys.stdin)["tests"]:
-    named = {p["name"]: p["value"] for p in test.get("properties", [])}
-    if not labels & set(named.get("LABELS", [])):
-        continue
-    program = test.get("command", [""])[0]
-    if os.path.dirname(program) != os.path.join(folder, "bin"):
-        sys.exit(0)
-    targets.append(os.path.basename(program))
-print("\n".join(sorted(set(targets))))
-' "$folder" "$@"
-}

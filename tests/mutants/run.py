@@ -14,7 +14,6 @@ usage: run.py [--only REGEX] [--jobs N] [--seconds N] [--keep]
 
 import argparse
 import dataclasses
-import json
 import os
 import re
 import shutil
@@ -108,19 +107,11 @@ class Copy:
         run(["git", "-C", ROOT, "worktree", "remove", "--force", self.tree], ROOT, 60)
         run(["git", "-C", ROOT, "worktree", "prune"], ROOT, 60)
 
-    def tests(self, regex):
-        """(names, targets) of the tests that `regex` selects; all targets if one is no program."""
-        code, output = run(
-            ["ctest", "--test-dir", self.build, "-R", regex, "-LE", "^nightly$"]
-            + ["--show-only=json-v1"],
-            ROOT,
-            60,
-        )
-        found = json.loads(output[output.index("{") :])["tests"] if code == 0 else []
-        programs = [test.get("command", [""])[0] for test in found]
-        folder = os.path.join(self.build, "bin")
-        targets = [os.path.basename(p) for p in programs if os.path.dirname(p) == folder]
-        return [test["name"] for test in found], targets if len(targets) == len(found) else ["all"]
+    def targets(self, regex):
+        """What the tests that `regex` selects are built from; None if there are none."""
+        script = os.path.join(ROOT, "scripts", "test_targets.py")
+        code, output = run([script, self.build, "--regex", regex], ROOT, 60)
+        return output.split() if code == 0 else None
 
     def build_targets(self, targets):
         command = ["ninja", "-C", self.build, "-j", str(self.options.jobs), *targets]
@@ -139,8 +130,8 @@ class Copy:
 
 def judge(copy, mutant):
     """(verdict, detail) of one mutant; the copy is reset by the caller."""
-    names, targets = copy.tests(mutant.tests)
-    if not names:
+    targets = copy.targets(mutant.tests)
+    if targets is None:
         return "no such tests", mutant.tests
     code, output = run(["git", "-C", copy.tree, "apply", mutant.path], ROOT, 60)
     if code != 0:
@@ -150,7 +141,7 @@ def judge(copy, mutant):
         return "does not build", output
     code, output = copy.ctest(mutant.tests)
     if code == 0:
-        return "survived", ", ".join(names) + " passed"
+        return "survived", mutant.tests
     failed = FAILED_TEST.search(output)
     # Not to end in time is a way to be noticed: the daemon hung, and its test waited.
     return "caught", failed.group(1) if failed else "by its time"
@@ -159,13 +150,12 @@ def judge(copy, mutant):
 def check_clean_tests(copy, mutants):
     """Tests that fail without a mutant would seem to catch all of them."""
     regex = "|".join(f"({mutant.tests})" for mutant in mutants)
-    names, targets = copy.tests(regex)
-    code, output = copy.build_targets(targets)
+    code, output = copy.build_targets(copy.targets(regex) or [])
     if code != 0:
         sys.exit(f"the build fails without any mutant\n{output[-3000:]}")
     code, output = copy.ctest(regex)
     if code != 0:
-        sys.exit(f"of {len(names)} tests some fail without any mutant\n{output[-3000:]}")
+        sys.exit(f"tests fail without any mutant\n{output[-3000:]}")
 
 
 def print_table(outcomes):
