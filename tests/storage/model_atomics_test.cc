@@ -35,6 +35,27 @@ class MessagePassing final : public ModelCase {
   Cell flag_;
 };
 
+// A reader that says it is done, and a writer that waits for nothing else.
+class HandingBack final : public ModelCase {
+ public:
+  explicit HandingBack(std::memory_order store)
+      : store_(store) {}
+  std::vector<std::function<void()>> threads() override {
+    return {[this] {
+              static_cast<void>(data_.read());
+              is_done_.store(1, store_);
+            },
+            [this] {
+              if (is_done_.load(std::memory_order_acquire) == 1) data_.write(2);
+            }};
+  }
+
+ private:
+  std::memory_order store_;
+  ModelPlain<int> data_;
+  Cell is_done_;
+};
+
 // Each stores its own cell and reads the other's.
 class StoreBuffering final : public ModelCase {
  public:
@@ -115,6 +136,14 @@ TEST(ModelAtomics, FindsTheMissingReleaseAndTheMissingAcquire) {
   const ModelResult right = run(std::memory_order_release, std::memory_order_acquire);
   EXPECT_EQ(right.failure, "");
   EXPECT_TRUE(right.is_complete);
+}
+
+TEST(ModelAtomics, FindsTheReadThatMayComeAfterItsRelease) {
+  const auto run = [](std::memory_order store) {
+    return explore({}, [=] { return std::make_unique<HandingBack>(store); });
+  };
+  EXPECT_NE(run(std::memory_order_relaxed).failure, "");
+  EXPECT_EQ(run(std::memory_order_release).failure, "");
 }
 
 TEST(ModelAtomics, AcquireAndReleaseDoNotOrderAStoreBeforeALoad) {

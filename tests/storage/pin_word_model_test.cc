@@ -16,8 +16,8 @@ using testing::ModelCase;
 using testing::ModelMutex;
 using testing::ModelResult;
 
-// One record over its lives. `body_` stands for the frame's bytes: a life's writer stores the
-// life's generation with relaxed order, so that only the pin word's orders can make a reader right.
+// One record over its lives. `body_` stands for the frame's bytes: the writer of a life leaves its
+// number there, and only the pin word can put readers and writers of it in order.
 class PinWordCase : public ModelCase {
  public:
   PinWordCase() {
@@ -30,7 +30,7 @@ class PinWordCase : public ModelCase {
     const std::uint32_t life = word_.reserve();
     model_expect(!is_owned_, "a frame that is in use was reserved");
     is_owned_ = true;
-    body_.store(life, std::memory_order_relaxed);
+    body_.write(++lives_);
     return life;
   }
   // Whoever frees may write at once: nobody may be reading.
@@ -38,14 +38,15 @@ class PinWordCase : public ModelCase {
     model_expect(is_owned_, "freed twice");
     model_expect(readers_ == 0, "freed under a reader");
     is_owned_ = false;
-    body_.store(kFreed, std::memory_order_relaxed);
+    body_.write(kFreed);
   }
-  void read_once() {
-    if (!word_.pin(first_life_)) return;
+  void read_once() { read_life(first_life_); }
+  void read_life(std::uint32_t life) {
+    if (!word_.pin(life)) return;
     ++readers_;
-    model_expect(body_.load(std::memory_order_relaxed) == first_life_, "read another life's bytes");
+    model_expect(body_.read() == life, "read another life's bytes");
     --readers_;
-    if (word_.unpin(first_life_) != Unpinned::kLastOfDoomed) return;
+    if (word_.unpin(life) != Unpinned::kLastOfDoomed) return;
     mutex_.lock();
     word_.free_doomed();
     free_frame();
@@ -71,9 +72,10 @@ class PinWordCase : public ModelCase {
 
   static constexpr std::uint32_t kFreed = 0xFFFF;
   BasicPinWord<ModelAtomics> word_;
-  ModelAtomics::Atomic<std::uint32_t> body_;
+  testing::ModelPlain<std::uint32_t> body_;
   ModelMutex mutex_;
   std::uint32_t first_life_ = 0;
+  std::uint32_t lives_ = 0;
   int readers_ = 0;
   bool is_owned_ = false;
 };
@@ -90,6 +92,15 @@ class ReaderTwiceAndEviction final : public PinWordCase {
               read_once();
               read_once();
             },
+            [this] { evict_and_reuse(); }};
+  }
+};
+
+// A reader that knows the next life's number, from wherever: its pin alone must show the bytes.
+class ReaderOfTheNextLife final : public PinWordCase {
+  std::vector<std::function<void()>> threads() override {
+    return {[this] { read_life(first_life_ + 1); },
+            [this] { read_once(); },
             [this] { evict_and_reuse(); }};
   }
 };
@@ -124,6 +135,12 @@ TEST(PinWordModel, NoPinSurvivesEvictionAndNoEvictionHappensUnderAPin) {
 
 TEST(PinWordModel, AReusedRecordIsNeverPinnedByAnOldRef) {
   const ModelResult result = run<ReaderTwiceAndEviction>();
+  EXPECT_EQ(result.failure, "");
+  EXPECT_TRUE(result.is_complete) << result.executions;
+}
+
+TEST(PinWordModel, APinShowsTheBytesThatWerePublished) {
+  const ModelResult result = run<ReaderOfTheNextLife>();
   EXPECT_EQ(result.failure, "");
   EXPECT_TRUE(result.is_complete) << result.executions;
 }

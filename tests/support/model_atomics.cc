@@ -59,8 +59,10 @@ class World {
     if (!failure_.empty()) return;
     failure_ = what;
     failure_ += "; steps:";
-    for (const int thread : schedule_)
-      failure_ += " " + std::to_string(thread);
+    for (const int step : schedule_) {
+      failure_ += ' ';
+      failure_ += std::to_string(step);
+    }
   }
 
   std::uint8_t new_location() {
@@ -69,6 +71,7 @@ class World {
   }
   ModelView& view() { return current_ == kMain ? main_view_ : fibers_[current_].view; }
   ModelView& sc_view() { return sc_view_; }
+  std::size_t thread() const { return current_; }
   const std::string& failure() const { return failure_; }
 
  private:
@@ -164,6 +167,7 @@ void World::point(model::Operation operation) {
   if (current_ == kMain) return;
   fibers_[current_].next = operation;
   switch_to(is_starting_ ? kMain : pick());
+  ++view()[kModelLocationsMax + current_];
   schedule_.push_back(static_cast<int>(current_));
 }
 
@@ -182,6 +186,7 @@ void World::run(ModelCase& model_case) {
     Fiber& fiber = fibers_[i];
     fiber.body = bodies[i];
     fiber.view = main_view_;
+    fiber.view[kModelLocationsMax + i] = 1;  // what precedes its first step counts as well
     fiber.is_done = false;
     fiber.waits_for = nullptr;
     CAIRN_CHECK(getcontext(&fiber.context) == 0);
@@ -238,6 +243,9 @@ void scheduling_point(Operation operation) {
 }
 std::uint32_t choose(std::uint32_t count) {
   return world->choose(count);
+}
+std::size_t thread() {
+  return world->thread();
 }
 ModelView& view() {
   return world->view();

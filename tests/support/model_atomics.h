@@ -9,9 +9,10 @@
 // locations, or loads alone), one is run (sleep sets, Godefroid 1996). What threads share besides
 // atomics is only seen at those operations.
 //
-// Not modelled: fences, stores that enter a location's order before an older one, and speculation
-// (a load that sees a store not yet executed). seq_cst is modelled a location at a time: such a
-// load sees no value older than the last seq_cst store to the same location.
+// What is not atomic goes into a ModelPlain. Not modelled: fences, stores that enter a location's
+// order before an older one, and speculation (a load that sees a store not yet executed). seq_cst
+// is modelled a location at a time: such a load sees no value older than the last seq_cst store to
+// the same location.
 #pragma once
 
 #include <algorithm>
@@ -28,8 +29,9 @@ namespace cairn::testing {
 inline constexpr std::size_t kModelLocationsMax = 96;
 inline constexpr std::size_t kModelThreadsMax = 4;
 
-// For each location, the number of the oldest value that may still be read.
-using ModelView = std::array<std::uint8_t, kModelLocationsMax>;
+// For each location, the number of the oldest value that may still be read; behind them, for each
+// thread, how many of its steps have happened before.
+using ModelView = std::array<std::uint8_t, kModelLocationsMax + kModelThreadsMax + 1>;
 
 struct ModelOptions {
   // Exploring stops here, and the result says that it is not complete.
@@ -72,6 +74,8 @@ struct Operation {
 void scheduling_point(Operation operation);
 // A number in [0, count): all are tried. 0 comes first.
 std::uint32_t choose(std::uint32_t count);
+// Of the running thread; kModelThreadsMax for the code before and after the threads.
+std::size_t thread();
 ModelView& view();
 ModelView& sc_view();
 void join(ModelView& into, const ModelView& from);
@@ -178,6 +182,39 @@ class Atomic {
 struct ModelAtomics {
   template <typename T>
   using Atomic = model::Atomic<T>;
+};
+
+// Memory that is not atomic, as a frame's bytes are: an access that no release and acquire puts in
+// order with a write by another thread ends exploring with a failure.
+template <typename T>
+class ModelPlain {
+ public:
+  T read() const {
+    model_expect(has_happened(writer_, written_at_), "a read races with a write");
+    reads_[model::thread()] = model::view()[clock(model::thread())];
+    return value_;
+  }
+  void write(T value) {
+    model_expect(has_happened(writer_, written_at_), "a write races with a write");
+    for (std::size_t i = 0; i < reads_.size(); ++i)
+      model_expect(has_happened(i, reads_[i]), "a write races with a read");
+    writer_ = model::thread();
+    written_at_ = model::view()[clock(writer_)];
+    value_ = value;
+  }
+
+ private:
+  static std::size_t clock(std::size_t thread) { return kModelLocationsMax + thread; }
+  // Main, which has no clock, runs before and after all threads.
+  static bool has_happened(std::size_t thread, std::uint8_t at) {
+    return thread == model::thread() || thread >= kModelThreadsMax ||
+           model::view()[clock(thread)] >= at;
+  }
+
+  T value_{};
+  std::size_t writer_ = kModelThreadsMax;
+  std::uint8_t written_at_ = 0;
+  mutable std::array<std::uint8_t, kModelThreadsMax + 1> reads_{};
 };
 
 // A mutex among modelled threads: a thread that waits is not run.
