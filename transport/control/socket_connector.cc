@@ -38,6 +38,17 @@ Error connect_error(int error) {
 // Longer time-outs are cut to this.
 constexpr Milliseconds kConnectTimeoutMax = std::chrono::hours(24);
 
+// A port of the ephemeral range on which nobody listens can be given to the very socket that
+// connects to it, which TCP then joins to itself.
+bool is_joined_to_itself(int socket) {
+  SocketAddress own;
+  SocketAddress peer;
+  own.bytes = peer.bytes = sizeof(own.v6);
+  if (::getsockname(socket, &own.any, &own.bytes) != 0) return false;
+  if (::getpeername(socket, &peer.any, &peer.bytes) != 0) return false;
+  return to_address(own).to_string() == to_address(peer).to_string();
+}
+
 class SocketConnector final : public Connector {
  public:
   explicit SocketConnector(const Clock& clock) noexcept
@@ -78,12 +89,15 @@ Result<OwnedFd> SocketConnector::connect_tcp(const SocketAddress& address,
   OwnedFd socket(::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket.is_open()) return Error{ErrorCode::kIo, errno, "socket"};
   tune_tcp(socket.get());
-  if (::connect(socket.get(), &address.any, address.bytes) == 0) return socket;
-  if (errno != EINPROGRESS && errno != EINTR) return connect_error(errno);
+  if (::connect(socket.get(), &address.any, address.bytes) != 0 && errno != EINPROGRESS &&
+      errno != EINTR) {
+    return connect_error(errno);
+  }
   if (!wait_for(socket.get(), POLLOUT, deadline.at(), clock_)) return connect_error(ETIMEDOUT);
   int error = 0;
   socklen_t bytes = sizeof(error);
   if (::getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &error, &bytes) != 0) error = errno;
+  if (error == 0 && is_joined_to_itself(socket.get())) error = ECONNREFUSED;
   if (error != 0) return connect_error(error);
   return socket;
 }
