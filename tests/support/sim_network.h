@@ -144,6 +144,7 @@ class SimNetwork {
   void push(Connection& connection, Side& to, Segment segment);
   void leave(Connection& connection, std::size_t side, SimProcessId process);
   void drop_owner(std::uint64_t id, std::size_t side, SimProcessId process);
+  void close_backlog(const std::string& address);
   void cut_connection(Connection& connection, std::size_t lost);
   void advance_to(MonotonicTime time);
   // Runs the world until `is_ready` or `until`. The last answer of is_ready.

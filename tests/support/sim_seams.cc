@@ -14,35 +14,41 @@ using transport::Listener;
 
 class SimListener final : public Listener {
  public:
-  SimListener(SimNetwork& network, Address address)
+  SimListener(SimNetwork& network, Address address, SimProcessId process)
       : network_(network),
-        address_(std::move(address)) {}
+        address_(std::move(address)),
+        process_(process) {}
   ~SimListener() override {
-    const auto backlog = network_.backlogs_.extract(address_.to_string());
-    for (const auto& pending : backlog.mapped().waiting) {
-      network_.drop_owner(pending.connection, 1, backlog.mapped().process);
-    }
+    if (backlog() != nullptr) network_.close_backlog(address_.to_string());
   }
 
   Result<std::unique_ptr<Channel>> accept() noexcept override {
-    auto& backlog = network_.backlogs_.at(address_.to_string());
-    if (backlog.is_closed) return Error{ErrorCode::kPeerGone, 0, "sim: listener"};
+    SimNetwork::Backlog* const own = backlog();
+    if (own == nullptr || own->is_closed) return Error{ErrorCode::kPeerGone, 0, "sim: listener"};
     if (!is_readable()) return std::unique_ptr<Channel>();
-    const std::uint64_t id = backlog.waiting.front().connection;
-    backlog.waiting.pop_front();
-    return std::make_unique<SimChannel>(network_, id, 1, backlog.process);
+    const std::uint64_t id = own->waiting.front().connection;
+    own->waiting.pop_front();
+    return std::make_unique<SimChannel>(network_, id, 1, process_);
   }
   int fd() const noexcept override { return -1; }
   Address address() const override { return address_; }
   bool is_readable() const {
-    const auto& backlog = network_.backlogs_.at(address_.to_string());
-    if (backlog.is_closed) return true;
-    return !backlog.waiting.empty() && backlog.waiting.front().at <= network_.clock_.now();
+    const SimNetwork::Backlog* const own = backlog();
+    if (own == nullptr || own->is_closed) return true;
+    return !own->waiting.empty() && own->waiting.front().at <= network_.clock_.now();
   }
 
  private:
+  // nullptr once the process has died and another listens in its place.
+  SimNetwork::Backlog* backlog() const {
+    const auto found = network_.backlogs_.find(address_.to_string());
+    const bool is_own = found != network_.backlogs_.end() && found->second.process == process_;
+    return is_own ? &found->second : nullptr;
+  }
+
   SimNetwork& network_;
   Address address_;
+  SimProcessId process_;
 };
 
 class SimConnector final : public transport::Connector {
@@ -221,10 +227,20 @@ class SimProcessWatch final : public transport::ProcessWatch {
 Result<std::unique_ptr<Listener>> SimNetwork::listen(SimProcessId process, const Address& address) {
   Address chosen = address;
   if (!chosen.is_unix && chosen.port == 0) chosen.port = next_port_++;
-  const auto [entry, is_new] = backlogs_.try_emplace(chosen.to_string());
-  if (!is_new && !entry->second.is_closed) return Error{ErrorCode::kExists, 0, "sim: listen"};
-  entry->second = {.process = process};
-  return std::unique_ptr<Listener>(std::make_unique<SimListener>(*this, chosen));
+  const auto found = backlogs_.find(chosen.to_string());
+  if (found != backlogs_.end()) {
+    if (!found->second.is_closed) return Error{ErrorCode::kExists, 0, "sim: listen"};
+    close_backlog(chosen.to_string());
+  }
+  backlogs_.emplace(chosen.to_string(), Backlog{.process = process});
+  return std::unique_ptr<Listener>(std::make_unique<SimListener>(*this, chosen, process));
+}
+
+void SimNetwork::close_backlog(const std::string& address) {
+  const auto backlog = backlogs_.extract(address);
+  for (const Pending& pending : backlog.mapped().waiting) {
+    drop_owner(pending.connection, 1, backlog.mapped().process);
+  }
 }
 
 std::unique_ptr<transport::Connector> SimNetwork::make_connector(SimProcessId process) {

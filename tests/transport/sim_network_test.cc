@@ -125,6 +125,23 @@ TEST_F(SimNetworkTest, AKilledProcessHangsUpAfterWhatItHadSent) {
   EXPECT_EQ(client_end_->send(make_frame(2, 10)).error().code, ErrorCode::kPeerGone);
 }
 
+TEST_F(SimNetworkTest, AnotherProcessListensWhereOneHasDied) {
+  connect();
+  const auto waiting = connector_->connect(address(), Milliseconds(1)).value();
+  network_.kill(server_);
+  EXPECT_EQ(connector_->connect(address(), Milliseconds(1)).error().code, ErrorCode::kPeerGone);
+  EXPECT_EQ(listener_->accept().error().code, ErrorCode::kPeerGone);
+  auto successor = network_.listen(network_.spawn(), address());
+  ASSERT_TRUE(successor);
+  EXPECT_EQ(listener_->accept().error().code, ErrorCode::kPeerGone);
+  listener_.reset();
+  settle();
+  EXPECT_EQ(waiting->receive().error().code, ErrorCode::kPeerGone);
+  client_end_ = connector_->connect(address(), Milliseconds(1)).value();
+  settle();
+  EXPECT_NE((*successor)->accept().value(), nullptr);
+}
+
 TEST_F(SimNetworkTest, AForkedChildKeepsTheConnectionOpen) {
   connect();
   const SimProcessId child = network_.fork(client_);
