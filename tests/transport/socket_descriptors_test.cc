@@ -181,11 +181,15 @@ class NoDescriptorsLeft {
 
 TEST_F(SocketDescriptors, LostForWantOfDescriptorsEndTheChannelWithTheReason) {
   const auto fds = make_owned(2);
+  SocketChannel& channel = *pair_.channel;
+  // Once with descriptors left: a sanitizer opens some at the first call.
+  EXPECT_FALSE(channel.receive().value().has_value());
   send_raw(pair_.raw.get(), make_frame(1, 10), numbers(fds));
   const NoDescriptorsLeft none;
-  const Error error = receive_error();
-  EXPECT_EQ(error.code, ErrorCode::kCorrupt);
-  EXPECT_EQ(error.sys, EMFILE);
+  const auto received = channel.receive();
+  ASSERT_FALSE(received);
+  EXPECT_EQ(received.error().code, ErrorCode::kCorrupt);
+  EXPECT_EQ(received.error().sys, EMFILE);
 }
 
 TEST_F(SocketDescriptors, ThatCannotBeDuplicatedForTheQueueMakeItBusy) {

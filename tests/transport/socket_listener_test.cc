@@ -160,6 +160,8 @@ TEST_F(SocketListenerTest, ListensOnIpv6) {
 TEST_F(SocketListenerTest, RefusesAConnectionWhenNoDescriptorIsLeftAndGoesOn) {
   const auto listener = listen(unix_address());
   ASSERT_TRUE(listener);
+  // Once with descriptors left: a sanitizer opens some at the first call.
+  EXPECT_EQ((*listener)->accept().value(), nullptr);
   const auto connector = make_connector(clock_);
   const auto refused = connector->connect(unix_address(), Milliseconds(1'000));
   ASSERT_TRUE(refused);
