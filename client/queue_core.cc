@@ -53,7 +53,7 @@ Ticket QueueCore::accept(Flow& flow, Deadline deadline) {
   insert(flow, deadline);
   const Ticket ticket = flow.ticket_;
   if (now() >= heard_ + kQuiet) read_frames();
-  pump();
+  pump_all();
   return ticket;
 }
 
@@ -142,11 +142,13 @@ void QueueCore::turn() {
     releases_.clear();  // what the resume did not list is released
     aborts_.clear();
   }
-  pump();
-  send_returns();
+  // Before the flows, so that whoever waits for room finds it, or leaves something queued to wait
+  // for.
   connection_.flush();
+  pump_all();
+  send_returns();
   take_loss();
-  tell_parents();
+  pump_all();
 }
 
 void QueueCore::read_frames() {
@@ -280,6 +282,15 @@ void QueueCore::pump() {
     senders_[kept++] = &flow;
   }
   senders_.resize(kept);
+}
+
+void QueueCore::pump_all() {
+  pump();
+  // A parent whose child has ended begins the next one; each round ends at least one child.
+  while (!children_.empty()) {
+    tell_parents();
+    pump();
+  }
 }
 
 void QueueCore::leave_stale(MonotonicTime time) {

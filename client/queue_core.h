@@ -112,6 +112,7 @@ class QueueCore {
   void expire();
   void tell_parents();
   void pump();
+  void pump_all();
   void leave_stale(MonotonicTime now);
   void insert(Flow& flow, Deadline deadline);
   void recycle(Flow& flow);
