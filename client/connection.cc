@@ -1,6 +1,5 @@
 #include "client/connection.h"
 
-#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,8 +16,6 @@ constexpr Milliseconds kReconnectTimeout(50);
 constexpr Milliseconds kMakerPatience(1000);
 constexpr Milliseconds kMakerPoll(1);
 constexpr std::uint32_t kDoublingsMax = 16;
-// One wait without a socket.
-constexpr Milliseconds kPauseMax(1000);
 constexpr wire::Limits kOwnLimits;
 
 wire::Limits smaller(const wire::Limits& limits) {
@@ -58,8 +55,7 @@ Connection::Connection(Session& session, std::uint32_t queue_number)
 Connection::~Connection() = default;
 
 void Connection::step(MonotonicTime now) {
-  // Only now: whoever lost it may have been reading a frame of it.
-  if (lost_channel_ && lost_channel_->fd() >= 0) lost_channel_.reset();
+  lost_channel_.reset();
   if (state_ == State::kDown) {
     if (now >= next_attempt_) connect(now);
   } else if (state_ != State::kReady && now >= handshake_due_) {
@@ -86,7 +82,6 @@ void Connection::connect(MonotonicTime now) {
     return;
   }
   channel_ = std::move(*channel);
-  lost_channel_.reset();
   handshake_due_ = session_.world().clock().now() + session_.options().connect_timeout;
   const Status said = plan_.step == ConnectPlan::Step::kJoin ? join() : say_hello();
   if (!said) lose(said.error());
@@ -301,13 +296,7 @@ std::optional<MonotonicTime> Connection::next_due() const {
 bool Connection::wait(MonotonicTime until) {
   transport::Connector& connector = session_.world().connector();
   if (channel_) return connector.wait(*channel_, until);
-  const MonotonicTime now = session_.world().clock().now();
-  if (until <= now) return false;
-  if (lost_channel_ && lost_channel_->fd() < 0) return connector.wait(*lost_channel_, until);
-  // There is nothing to wait for but time.
-  const Nanoseconds pause = std::min<Nanoseconds>(until - now, kPauseMax);
-  const auto rounded = std::chrono::ceil<Milliseconds>(pause);
-  static_cast<void>(::poll(nullptr, 0, static_cast<int>(rounded.count())));
+  connector.pause(until);
   return false;
 }
 

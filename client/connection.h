@@ -87,7 +87,7 @@ class Connection {
   Session& session_;
   SeededRandom random_;
   std::unique_ptr<transport::Channel> channel_;
-  // Kept for its wait() in simulated worlds, where only waiting lets time pass.
+  // Until the next step(): whoever lost it may be reading a frame of it.
   std::unique_ptr<transport::Channel> lost_channel_;
   State state_ = State::kDown;
   ConnectPlan plan_;

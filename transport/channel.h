@@ -110,6 +110,8 @@ class Connector {
   // Waits until `channel` is readable (or writable, when it has bytes queued) or `until` passes.
   // True: something may be there. A simulated one lets the simulated world take a step.
   virtual bool wait(Channel& channel, MonotonicTime until) noexcept = 0;
+  // Waits until `until`: for who has no channel and will try again then.
+  virtual void pause(MonotonicTime until) noexcept = 0;
 };
 
 // What a loop waits on. Not thread-safe but for wake().

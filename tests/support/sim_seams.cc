@@ -87,6 +87,7 @@ class SimConnector final : public transport::Connector {
         [&sim] { return sim.is_readable() || (sim.queued() > ByteCount() && sim.is_writable()); },
         until);
   }
+  void pause(MonotonicTime until) noexcept override { network_.run_until(until); }
 
  private:
   SimNetwork& network_;

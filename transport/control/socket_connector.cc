@@ -57,6 +57,9 @@ class SocketConnector final : public Connector {
   Result<std::unique_ptr<Channel>> connect(const Address& address,
                                            Milliseconds timeout) noexcept override;
   bool wait(Channel& channel, MonotonicTime until) noexcept override;
+  void pause(MonotonicTime until) noexcept override {
+    static_cast<void>(wait_for(-1, 0, until, clock_));
+  }
 
  private:
   Result<OwnedFd> connect_unix(const SocketAddress& address, const Deadline& deadline);
