@@ -31,8 +31,16 @@ std::uint64_t read(const Counter& counter) {
   return counter.load(std::memory_order_relaxed);
 }
 
-Json pool_figures(const storage::StoreStats& stats) {
-  return {{"capacity_bytes", stats.dram.capacity.value()},
+// Of the pages behind the pool, whatever the machine calls them.
+std::uint64_t page_bytes(storage::PageKind kind) {
+  constexpr ByteCount kSmallPage = 4_KiB;
+  constexpr ByteCount kHugePage = 2_MiB;
+  return (kind == storage::PageKind::kSmall ? kSmallPage : kHugePage).value();
+}
+
+Json pool_figures(const NodeCore& core, const storage::StoreStats& stats) {
+  return {{"page_bytes", page_bytes(core.parts.pool_memory->page_kind())},
+          {"capacity_bytes", stats.dram.capacity.value()},
           {"allocated_bytes", stats.dram.allocated.value()},
           {"largest_free_run_bytes", stats.dram.largest_free_run.value()},
           {"resident_blocks", stats.resident_blocks},
@@ -103,7 +111,7 @@ std::string stat_json(const storage::BlockInfo& info) noexcept {
 
 std::string usage_json(const NodeCore& core, const LentAccount& account) noexcept {
   return to_text([&]() -> Json {
-    return {{"pool", pool_figures(core.parts.store->stats())},
+    return {{"pool", pool_figures(core, core.parts.store->stats())},
             {"lent_bytes", account.bytes().value()},
             {"lent_max_bytes", core.options.lent_max.value()}};
   });
@@ -119,7 +127,7 @@ std::string node_stats_json(const NodeCore& core) noexcept {
             {"policy", core.parts.store->policy_name()},
             {"is_paused", core.is_paused.load(std::memory_order_relaxed)},
             {"is_stopping", core.is_stopping.load(std::memory_order_relaxed)},
-            {"pool", pool_figures(stats)},
+            {"pool", pool_figures(core, stats)},
             {"store", store_figures(stats)},
             {"clients", session_figures(core)},
             {"traffic", traffic_figures(*core.parts.metrics)}};

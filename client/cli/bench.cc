@@ -123,7 +123,8 @@ std::optional<double> measure_lookups(client::Client& client,
 }
 
 std::size_t page_bytes_of_pool(const ordered_json& stats) {
-  return stats.is_object() ? stats.value("page_bytes", std::size_t{0}) : 0;
+  const ordered_json::json_pointer at("/pool/page_bytes");
+  return stats.is_object() ? stats.value(at, std::size_t{0}) : 0;
 }
 
 ordered_json figures_json(const BlockFigures& figures) {

@@ -178,8 +178,8 @@ std::optional<BlockBench::Round> BlockBench::run_round(std::string& message) {
 std::optional<BlockFigures> BlockBench::run(std::size_t rounds, std::string& message) {
   // Once around the pool and a little, so that every slab has been touched through this client's
   // mapping; then a whole round, so that every target page is there.
-  const std::uint64_t pool = client_.server_info().pool_bytes.value();
-  for (std::uint64_t written = 0; written <= pool; written += block_bytes_ * blocks_) {
+  const std::uint64_t pool_bytes = client_.server_info().pool_bytes.value();
+  for (std::uint64_t written = 0; written <= pool_bytes; written += block_bytes_ * blocks_) {
     if (!put()) {
       message = "put did not end as it should";
       return std::nullopt;
@@ -188,8 +188,15 @@ std::optional<BlockFigures> BlockBench::run(std::size_t rounds, std::string& mes
   if (!run_round(message)) return std::nullopt;
   const double bytes = static_cast<double>(block_bytes_ * blocks_);
   const double count = static_cast<double>(blocks_);
-  std::vector<double> plain, pool, get_rate, get_ratio, get_unverified, put_rate, put_ratio,
-      inplace, inplace_verified;
+  std::vector<double> plain;
+  std::vector<double> pool;
+  std::vector<double> get_rate;
+  std::vector<double> get_ratio;
+  std::vector<double> get_unverified;
+  std::vector<double> put_rate;
+  std::vector<double> put_ratio;
+  std::vector<double> inplace;
+  std::vector<double> inplace_verified;
   Latencies one;
   for (std::size_t i = 0; i < rounds; ++i) {
     const auto round = run_round(message);

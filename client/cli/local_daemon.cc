@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -29,6 +30,11 @@ std::string make_directory(const std::string& prefix) {
   return mkdtemp(path.data()) == nullptr ? std::string() : path;
 }
 
+void pause_briefly() {
+  const timespec pause{.tv_sec = 0, .tv_nsec = 2'000'000};
+  nanosleep(&pause, nullptr);
+}
+
 // Waits until a line of the file `log_path` begins with "ready"; false when the daemon has ended or
 // time is up.
 bool wait_until_ready(const std::string& log_path, pid_t pid) {
@@ -42,7 +48,7 @@ bool wait_until_ready(const std::string& log_path, pid_t pid) {
     siginfo_t state{};
     const int failed = waitid(P_PID, static_cast<id_t>(pid), &state, WEXITED | WNOHANG | WNOWAIT);
     if (failed != 0 || state.si_pid == pid) return false;
-    usleep(2'000);
+    pause_briefly();
   }
   return false;
 }
@@ -119,7 +125,7 @@ LocalDaemon::~LocalDaemon() {
         waitpid(pid_, nullptr, 0);
         break;
       }
-      usleep(1'000);
+      pause_briefly();
     }
   }
   std::error_code failure;

@@ -13,6 +13,7 @@ namespace cairn::cli {
 namespace {
 
 using nlohmann::ordered_json;
+using Pointer = nlohmann::ordered_json::json_pointer;
 
 struct Connection {
   std::unique_ptr<client::Client> client;
@@ -50,11 +51,9 @@ std::optional<DaemonStats> read_stats(client::Client& client) {
   const auto json = ordered_json::parse(answer.json, nullptr, false);
   if (json.is_discarded()) return std::nullopt;
   DaemonStats stats;
-  stats.evictions = json.value("evictions", std::uint64_t{0});
+  stats.evictions = json.value(Pointer("/store/evictions"), std::uint64_t{0});
   stats.policy = json.value("policy", std::string());
-  if (const auto dram = json.find("dram"); dram != json.end()) {
-    stats.capacity_bytes = dram->value("capacity_bytes", std::uint64_t{0});
-  }
+  stats.capacity_bytes = json.value(Pointer("/pool/capacity_bytes"), std::uint64_t{0});
   return stats;
 }
 
