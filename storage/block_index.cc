@@ -8,6 +8,8 @@ namespace cairn::storage {
 namespace {
 
 constexpr std::size_t kBucketsMin = 64;
+// Smaller tables would be mostly the rounding to huge pages.
+constexpr ByteCount kHugeFrom = 8_MiB;
 // Below this share of taken slots a full neighbourhood is a crowd of equal tags, which growing does
 // not thin out.
 constexpr std::size_t kCrowdedSlotsDivisor = 4;
@@ -22,7 +24,9 @@ constexpr bool is_loaded(std::size_t entries, std::size_t slots) noexcept {
 }  // namespace
 
 Result<std::unique_ptr<BlockIndex::Table>> BlockIndex::make_table(std::size_t buckets) noexcept {
-  CAIRN_TRY(LazyMemory memory, LazyMemory::map(ByteCount(buckets * sizeof(Bucket))));
+  const ByteCount bytes(buckets * sizeof(Bucket));
+  const LazyPages pages = bytes < kHugeFrom ? LazyPages::kSmall : LazyPages::kHuge;
+  CAIRN_TRY(LazyMemory memory, LazyMemory::map(bytes, pages));
   auto table = std::make_unique<Table>();
   table->memory = std::move(memory);
   table->row = Row(table->memory.as<Bucket>().first(buckets));

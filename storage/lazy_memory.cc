@@ -10,11 +10,13 @@
 
 namespace cairn::storage {
 
-Result<LazyMemory> LazyMemory::map(ByteCount bytes) noexcept {
+Result<LazyMemory> LazyMemory::map(ByteCount bytes, LazyPages pages) noexcept {
   const std::size_t size = std::max<std::size_t>(bytes.value(), 1);
   void* const address = mmap(
       nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (address == MAP_FAILED) return Error{ErrorCode::kNoSpace, errno, "mmap"};
+  // A refusal leaves small pages, which are slower and as right.
+  if (pages == LazyPages::kHuge) static_cast<void>(madvise(address, size, MADV_HUGEPAGE));
   return LazyMemory({static_cast<std::byte*>(address), size});
 }
 
