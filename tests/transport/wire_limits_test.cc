@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <cstring>
 #include <string>
 
@@ -18,11 +20,26 @@ BlockDigest digest(std::size_t width) {
 }
 
 template <typename M>
+bool is_same(const M& left, const M& right) {
+  return left == right;
+}
+bool is_same(const InlineData& left, const InlineData& right) {
+  return left.item == right.item && left.offset == right.offset &&
+         std::ranges::equal(left.bytes, right.bytes);
+}
+
+template <typename M>
 M sample() {
   auto fields = Fields::counting();
   M message;
   fill(fields, message);
   return message;
+}
+// Its bytes would end with the fields.
+template <>
+InlineData sample<InlineData>() {
+  static constexpr std::array<std::byte, 3> kPayload = {std::byte{1}, std::byte{2}, std::byte{3}};
+  return {.item = 1, .offset = 2, .bytes = kPayload};
 }
 
 template <typename M>
@@ -370,6 +387,23 @@ TEST(HelloTlvs, ThatAreNoWholeRunAreCorrupt) {
   const std::array<std::byte, 3> broken{};
   view->tlvs = broken;
   EXPECT_EQ(decode(*view, hello).error().code, ErrorCode::kCorrupt);
+}
+
+TEST(Statuses, AndReasonsThatNameNothingAreCorrupt) {
+  constexpr std::size_t kStatusAt = kReplyContextBytes + 4;
+  StatusesReply reply;
+  reply.statuses = {BlockStatus::kOk};
+  FrameWriter writer;
+  encode(reply, MessageType::kRemoveReply, 1, writer);
+  auto view = decode_frame(writer.finish());
+  ASSERT_TRUE(view.has_value());
+  for (const std::size_t at : {kStatusAt, kStatusAt + 1}) {
+    std::vector<std::byte> body(view->body.begin(), view->body.end());
+    body[at] = std::byte{0xFF};
+    FrameView changed = *view;
+    changed.body = body;
+    EXPECT_EQ(decode(changed, reply).error().code, ErrorCode::kCorrupt) << at;
+  }
 }
 
 TEST(Statuses, WithoutReasonsHaveNone) {

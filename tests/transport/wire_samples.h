@@ -4,7 +4,6 @@
 #include "base/random.h"
 #include "transport/wire/messages.h"
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <list>
@@ -93,97 +92,5 @@ void fill(Fields& fields, Abort& out);
 void fill(Fields& fields, PutInline& out);
 void fill(Fields& fields, Release& out);
 void fill(Fields& fields, Cancel& out);
-
-template <typename Message>
-bool is_same(const Message& left, const Message& right) {
-  return left == right;
-}
-inline bool is_same(const InlineData& left, const InlineData& right) {
-  return left.item == right.item && left.offset == right.offset &&
-         std::ranges::equal(left.bytes, right.bytes);
-}
-
-// A message struct and a type it travels under; `name` is the golden file's.
-template <typename M>
-struct MessageCase {
-  using Message = M;
-  MessageType type{};
-  const char* name = "";
-
-  // The finished frame, valid until the writer's next begin().
-  std::span<const std::byte> encode(const M& message,
-                                    std::uint64_t request_id,
-                                    FrameWriter& frame) const {
-    if constexpr (std::is_same_v<M, JsonReply> || std::is_same_v<M, StatusesReply>) {
-      wire::encode(message, type, request_id, frame);
-    } else {
-      wire::encode(message, request_id, frame);
-    }
-    return frame.finish();
-  }
-};
-
-template <typename Visitor>
-void for_each_session_message(Visitor&& visit) {
-  visit(MessageCase<Hello>{MessageType::kHello, "hello"});
-  visit(MessageCase<HelloReply>{MessageType::kHelloReply, "hello_reply"});
-  visit(MessageCase<Join>{MessageType::kJoin, "join"});
-  visit(MessageCase<JoinReply>{MessageType::kJoinReply, "join_reply"});
-  visit(MessageCase<Resume>{MessageType::kResume, "resume"});
-  visit(MessageCase<ResumeReply>{MessageType::kResumeReply, "resume_reply"});
-  visit(MessageCase<Ping>{MessageType::kPing, "ping"});
-  visit(MessageCase<Pong>{MessageType::kPong, "pong"});
-  visit(MessageCase<SlabNotice>{MessageType::kSlab, "slab"});
-  visit(MessageCase<NamespaceOpen>{MessageType::kNamespaceOpen, "namespace_open"});
-  visit(MessageCase<NamespaceOpenReply>{MessageType::kNamespaceOpenReply, "namespace_open_reply"});
-  visit(MessageCase<Bind>{MessageType::kBind, "bind"});
-  visit(MessageCase<BindReply>{MessageType::kBindReply, "bind_reply"});
-  visit(MessageCase<Purge>{MessageType::kPurge, "purge"});
-  visit(MessageCase<PurgeReply>{MessageType::kPurgeReply, "purge_reply"});
-}
-
-template <typename Visitor>
-void for_each_query_message(Visitor&& visit) {
-  visit(MessageCase<Lookup>{MessageType::kLookup, "lookup"});
-  visit(MessageCase<LookupReply>{MessageType::kLookupReply, "lookup_reply"});
-  visit(MessageCase<Stat>{MessageType::kStat, "stat"});
-  visit(MessageCase<JsonReply>{MessageType::kStatReply, "stat_reply"});
-  visit(MessageCase<List>{MessageType::kList, "list"});
-  visit(MessageCase<ListReply>{MessageType::kListReply, "list_reply"});
-  visit(MessageCase<Usage>{MessageType::kUsage, "usage"});
-  visit(MessageCase<JsonReply>{MessageType::kUsageReply, "usage_reply"});
-  visit(MessageCase<Stats>{MessageType::kStats, "stats"});
-  visit(MessageCase<JsonReply>{MessageType::kStatsReply, "stats_reply"});
-  visit(MessageCase<Retain>{MessageType::kRetain, "retain"});
-  visit(MessageCase<StatusesReply>{MessageType::kRetainReply, "retain_reply"});
-  visit(MessageCase<Prefetch>{MessageType::kPrefetch, "prefetch"});
-  visit(MessageCase<StatusesReply>{MessageType::kPrefetchReply, "prefetch_reply"});
-  visit(MessageCase<Remove>{MessageType::kRemove, "remove"});
-  visit(MessageCase<StatusesReply>{MessageType::kRemoveReply, "remove_reply"});
-  visit(MessageCase<Hint>{MessageType::kHint, "hint"});
-}
-
-template <typename Visitor>
-void for_each_block_message(Visitor&& visit) {
-  visit(MessageCase<Get>{MessageType::kGet, "get"});
-  visit(MessageCase<GetReply>{MessageType::kGetReply, "get_reply"});
-  visit(MessageCase<InlineData>{MessageType::kInlineData, "inline_data"});
-  visit(MessageCase<Reserve>{MessageType::kReserve, "reserve"});
-  visit(MessageCase<ReserveReply>{MessageType::kReserveReply, "reserve_reply"});
-  visit(MessageCase<Commit>{MessageType::kCommit, "commit"});
-  visit(MessageCase<CommitReply>{MessageType::kCommitReply, "commit_reply"});
-  visit(MessageCase<Abort>{MessageType::kAbort, "abort"});
-  visit(MessageCase<PutInline>{MessageType::kPutInline, "put_inline"});
-  visit(MessageCase<StatusesReply>{MessageType::kPutInlineReply, "put_inline_reply"});
-  visit(MessageCase<Release>{MessageType::kRelease, "release"});
-  visit(MessageCase<Cancel>{MessageType::kCancel, "cancel"});
-}
-
-template <typename Visitor>
-void for_each_message(Visitor&& visit) {
-  for_each_session_message(visit);
-  for_each_query_message(visit);
-  for_each_block_message(visit);
-}
 
 }  // namespace cairn::wire::testing
