@@ -89,6 +89,16 @@ std::optional<ByteCount> cgroup_room(const fs::path& root,
   }
 }
 
+// True when `item` is one of the items of `list`, which commas part.
+bool has_item(std::string_view list, std::string_view item) {
+  while (!list.empty()) {
+    const std::size_t comma = std::min(list.find(','), list.size());
+    if (list.substr(0, comma) == item) return true;
+    list.remove_prefix(std::min(comma + 1, list.size()));
+  }
+  return false;
+}
+
 // Lines of /proc/self/cgroup: "0::/path" (v2) and "4:memory:/path" (v1, perhaps among others).
 std::optional<ByteCount> read_cgroup(const MemorySources& sources) {
   std::ifstream input(fs::path(sources.proc) / "self/cgroup");
@@ -97,11 +107,12 @@ std::optional<ByteCount> read_cgroup(const MemorySources& sources) {
     const std::size_t first = line.find(':');
     const std::size_t second = line.find(':', first + 1);
     if (first == std::string::npos || second == std::string::npos) continue;
-    const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",";
+    const std::string_view controllers =
+        std::string_view(line).substr(first + 1, second - first - 1);
     const std::string group = line.substr(second + 1);
-    if (controllers == ",,") {
+    if (controllers.empty()) {
       least = smaller(least, cgroup_room(sources.cgroup, group, kCgroupV2));
-    } else if (controllers.find(",memory,") != std::string::npos) {
+    } else if (has_item(controllers, "memory")) {
       const fs::path root = fs::path(sources.cgroup) / "memory";
       least = smaller(least, cgroup_room(root, group, kCgroupV1));
     }
