@@ -28,7 +28,7 @@ struct FileCloser {
 };
 
 // Text of a file for people: quoted, cut, without control characters.
-std::string shown(std::string_view text) {
+std::string shown_text(std::string_view text) {
   std::string out;
   for (const char c : text.substr(0, kShownBytesMax)) {
     out += static_cast<unsigned char>(c) < 0x20U || c == 0x7F ? '?' : c;
@@ -38,7 +38,7 @@ std::string shown(std::string_view text) {
 
 std::string shown(const RawValue& raw) {
   if (const auto* text = std::get_if<std::string>(&raw.value)) {
-    return raw.is_untyped ? shown(std::string_view(*text)) : "\"" + shown(*text) + "\"";
+    return raw.is_untyped ? shown_text(*text) : "\"" + shown_text(*text) + "\"";
   }
   if (const auto* number = std::get_if<std::int64_t>(&raw.value)) return std::to_string(*number);
   if (const bool* value = std::get_if<bool>(&raw.value)) return *value ? "true" : "false";
@@ -69,8 +69,9 @@ class Loader {
   void read_file(const std::string& path) {
     const std::optional<std::string> text = contents(path);
     if (!text) return;
+    const std::string_view name = path;
     try {
-      const toml::table root = toml::parse(*text, std::string_view(path));
+      const toml::table root = toml::parse(*text, name);
       file_ = path;
       walk(root);
     } catch (const toml::parse_error& failure) {
@@ -82,7 +83,7 @@ class Loader {
   void apply_override(const std::string& text) {
     const std::size_t equals = text.find('=');
     if (equals == std::string::npos || equals == 0) {
-      add(kOverridePlace, shown(std::string_view(text)) + ": not key=value");
+      add(kOverridePlace, shown_text(text) + ": not key=value");
       return;
     }
     apply(kOverridePlace, text.substr(0, equals), {text.substr(equals + 1), "", true});
@@ -115,7 +116,7 @@ class Loader {
   }
 
   void complain(std::string_view key, const std::string& value, const std::string& what) {
-    add(outcome_.origin(key), std::string(key) + " = " + shown(value) + ": " + what);
+    add(outcome_.origin(key), std::string(key) + " = " + shown_text(value) + ": " + what);
   }
 
   std::optional<std::string> contents(const std::string& path) {
@@ -165,13 +166,13 @@ class Loader {
     const Setting* setting = find_setting(key);
     if (setting == nullptr) {
       if (is_settings_table(key)) {
-        add(place, shown(std::string_view(key)) + ": holds other keys and takes no value");
+        add(place, shown_text(key) + ": holds other keys and takes no value");
         return;
       }
       const Setting& nearest = nearest_setting(key);
       add(place,
-          shown(std::string_view(key)) + ": no such key; the nearest is " +
-              std::string(nearest.key) + " " + allowed(nearest));
+          shown_text(key) + ": no such key; the nearest is " + std::string(nearest.key) + " " +
+              allowed(nearest));
       return;
     }
     outcome_.origins[key] = place;

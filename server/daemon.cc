@@ -217,7 +217,7 @@ class Daemon::Impl final : private AdminPages {
   void finish_ready_line() {
     ready_line_ = "ready";
     for (const auto& [name, address] : addresses_)
-      ready_line_ += " " + name + "=" + address;
+      ready_line_.append(" ").append(name).append("=").append(address);
     ready_line_ += " pool=" + exact_bytes_text(config().dram_size);
     started_unix_ms_ = clock_.unix_ms();
     is_serving_ = true;

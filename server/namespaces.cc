@@ -101,6 +101,10 @@ class NamespaceRegistry::Impl {
       : key_value_(key_value),
         clock_(clock) {}
 
+  static std::unique_ptr<NamespaceRegistry> owned(std::unique_ptr<Impl> impl) {
+    return std::unique_ptr<NamespaceRegistry>(new NamespaceRegistry(std::move(impl)));
+  }
+
   Status load() {
     CAIRN_TRY(const auto rows, key_value_.scan(Table::kNamespaces));
     std::vector<bool> is_taken(rows.size(), false);
@@ -207,7 +211,7 @@ Result<std::unique_ptr<NamespaceRegistry>> NamespaceRegistry::open(storage::KeyV
                                                                    const Clock& clock) noexcept {
   auto impl = std::make_unique<Impl>(key_value, clock);
   CAIRN_TRY_STATUS(impl->load());
-  return std::unique_ptr<NamespaceRegistry>(new NamespaceRegistry(std::move(impl)));
+  return Impl::owned(std::move(impl));
 }
 
 Result<NamespaceEntry> NamespaceRegistry::open_namespace(std::string_view fingerprint,
