@@ -16,10 +16,13 @@ std::uint32_t crc32c(std::span<const std::byte> bytes) noexcept;
 // Continues a CRC: extend_crc32c(crc32c(a), b) == crc32c(a followed by b).
 std::uint32_t extend_crc32c(std::uint32_t crc, std::span<const std::byte> bytes) noexcept;
 
-// Copies `source` to `target` (equal sizes) and returns the CRC-32C of what was *written to the
-// caller's memory or read from it once*: each step is copied, then checksummed from the copy, so a
-// source that changes meanwhile cannot give bytes that differ from their checksum. Steps of 32 KiB
-// stay in the L1/L2 cache; measured against copy-then-checksum in docs/claims.md.
+// Copies `source` to `target` (equal sizes, no overlap) in the way that is fastest for blocks that
+// are in no cache (docs/claims.md, bench/copy_steps).
+void copy_bytes(std::span<std::byte> target, std::span<const std::byte> source) noexcept;
+
+// As above, and returns the CRC-32C of what is in `target`: each step of 2 KiB is copied, then
+// checksummed from the copy, so a source that changes meanwhile cannot give bytes that differ from
+// their checksum.
 std::uint32_t copy_with_crc32c(std::span<std::byte> target,
                                std::span<const std::byte> source) noexcept;
 // As above, continuing `crc`.

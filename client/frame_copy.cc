@@ -3,7 +3,6 @@
 #include "base/checksum.h"
 
 #include <algorithm>
-#include <cstring>
 
 namespace cairn::client {
 namespace {
@@ -13,7 +12,7 @@ bool run_piece(const CopyTask& task, std::span<std::byte> frame, std::uint64_t a
   const auto chunk = static_cast<std::uint32_t>(at / kChunkBytes.value());
   switch (task.kind) {
     case CopyKind::kFromFrame:
-      std::memcpy(task.target + at, frame.data(), frame.size());
+      copy_bytes({task.target + at, frame.size()}, frame);
       return true;
     case CopyKind::kFromFrameChecked:
       return copy_with_crc32c({task.target + at, frame.size()}, frame) == task.checksums[chunk];

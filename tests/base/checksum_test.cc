@@ -117,6 +117,17 @@ TEST(CopyWithCrc32cDeathTest, OfUnequalSizesIsABug) {
   EXPECT_DEATH(copy_with_crc32c(target, source), "check_failed");
 }
 
+TEST(CopyBytes, GivesTheSameBytesForEveryLengthAroundItsWords) {
+  std::vector<std::byte> source(20'000);
+  for (std::size_t i = 0; i < source.size(); ++i)
+    source[i] = static_cast<std::byte>(i * 31 >> 3U);
+  for (const std::size_t bytes : {0, 1, 7, 8, 9, 4'095, 4'096, 4'097, 19'999}) {
+    std::vector<std::byte> target(bytes);
+    copy_bytes(target, std::span(source).first(bytes));
+    EXPECT_TRUE(std::equal(target.begin(), target.end(), source.begin())) << bytes;
+  }
+}
+
 TEST(Xxh3, GivesItsPublishedValueForNothingAndDiffersByOneBit) {
   EXPECT_EQ(xxh3_64({}), 0x2D06800538D394C2ULL);
   std::array<std::byte, 64> bytes{};
