@@ -1,12 +1,16 @@
 #include "client/cli/bench_blocks.h"
 
+#include "base/check.h"
 #include "client/cli/payload.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 
 namespace cairn::cli {
 namespace {
+
+constexpr std::size_t kPageBytes = 4'096;
 
 double seconds(Nanoseconds duration) {
   return static_cast<double>(duration.count()) / 1e9;
@@ -27,6 +31,18 @@ double spread(std::vector<double> values) {
 
 }  // namespace
 
+PageBuffer::PageBuffer(std::size_t bytes)
+    : bytes_(bytes),
+      memory_(
+          static_cast<std::byte*>(std::aligned_alloc(kPageBytes, round_up(bytes, kPageBytes)))) {
+  CAIRN_CHECK(memory_ != nullptr);
+  std::memset(memory_.get(), 0, bytes_);
+}
+
+void PageBuffer::Free::operator()(std::byte* memory) const noexcept {
+  std::free(memory);
+}
+
 BlockBench::BlockBench(client::Client& client,
                        const client::Namespace& name_space,
                        std::size_t block_bytes,
@@ -40,10 +56,10 @@ BlockBench::BlockBench(client::Client& client,
       results_(kBenchBatch),
       views_(kBenchBatch) {
   for (std::size_t i = 0; i < kBenchBatch; ++i) {
-    targets_.push_back(std::span(target_).subspan(i * block_bytes_, block_bytes_));
+    targets_.push_back(target_.bytes().subspan(i * block_bytes_, block_bytes_));
   }
   for (std::size_t i = 0; i < blocks_; ++i) {
-    fill_payload(i, 0, std::span(source_).subspan(i * block_bytes_, block_bytes_));
+    fill_payload(i, 0, source_.bytes().subspan(i * block_bytes_, block_bytes_));
   }
 }
 
@@ -54,7 +70,8 @@ std::span<const BlockDigest> BlockBench::batch(std::size_t first) const {
 double BlockBench::copy_plain() {
   const MonotonicTime begin = clock_.now();
   for (std::size_t i = 0; i < blocks_; ++i) {
-    std::memcpy(targets_[i % kBenchBatch].data(), source_.data() + i * block_bytes_, block_bytes_);
+    std::memcpy(
+        targets_[i % kBenchBatch].data(), source_.bytes().data() + i * block_bytes_, block_bytes_);
   }
   return seconds(clock_.now() - begin);
 }
@@ -122,7 +139,7 @@ std::optional<double> BlockBench::put() {
   const MonotonicTime begin = clock_.now();
   for (std::size_t first = 0; first < blocks_; first += kBenchBatch) {
     for (std::size_t i = 0; i < kBenchBatch; ++i) {
-      sources[i] = std::span(source_).subspan((first + i) * block_bytes_, block_bytes_);
+      sources[i] = source_.bytes().subspan((first + i) * block_bytes_, block_bytes_);
     }
     const auto done = client_.put({.name_space = name_space_,
                                    .digests = batch(first),
