@@ -3,13 +3,14 @@
 #include "base/clock.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdlib>
-#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -30,14 +31,15 @@ std::string make_directory(const std::string& prefix) {
   return mkdtemp(path.data()) == nullptr ? std::string() : path;
 }
 
-void pause_briefly() {
-  const timespec pause{.tv_sec = 0, .tv_nsec = 2'000'000};
-  nanosleep(&pause, nullptr);
+// True once the process behind `pidfd` has ended, within `timeout`.
+bool ends_within(int pidfd, Milliseconds timeout) {
+  pollfd waiting{.fd = pidfd, .events = POLLIN, .revents = 0};
+  return poll(&waiting, 1, static_cast<int>(timeout.count())) == 1;
 }
 
 // Waits until a line of the file `log_path` begins with "ready"; false when the daemon has ended or
 // time is up.
-bool wait_until_ready(const std::string& log_path, pid_t pid) {
+bool wait_until_ready(const std::string& log_path, int pidfd) {
   const SystemClock clock;
   const Deadline deadline = Deadline::after(clock, kReadyTimeout);
   while (!deadline.has_passed(clock.now())) {
@@ -45,10 +47,7 @@ bool wait_until_ready(const std::string& log_path, pid_t pid) {
     for (std::string line; std::getline(log, line);) {
       if (line.starts_with("ready")) return true;
     }
-    siginfo_t state{};
-    const int failed = waitid(P_PID, static_cast<id_t>(pid), &state, WEXITED | WNOHANG | WNOWAIT);
-    if (failed != 0 || state.si_pid == pid) return false;
-    pause_briefly();
+    if (ends_within(pidfd, Milliseconds(2))) return false;
   }
   return false;
 }
@@ -109,7 +108,10 @@ std::unique_ptr<LocalDaemon> LocalDaemon::start(ByteCount pool, std::string& mes
                                           "tiers.dram.size=" + std::to_string(pool.value())};
   const std::string log_path = daemon->directory_ + "/cairnd.log";
   daemon->pid_ = spawn(words, log_path);
-  if (daemon->pid_ > 0 && wait_until_ready(log_path, daemon->pid_)) return daemon;
+  if (daemon->pid_ > 0) {
+    daemon->pidfd_ = static_cast<int>(syscall(SYS_pidfd_open, daemon->pid_, 0));
+  }
+  if (daemon->pid_ > 0 && wait_until_ready(log_path, daemon->pidfd_)) return daemon;
   message = "cairnd did not get ready; its log ends:\n" + tail(log_path);
   return nullptr;
 }
@@ -117,16 +119,9 @@ std::unique_ptr<LocalDaemon> LocalDaemon::start(ByteCount pool, std::string& mes
 LocalDaemon::~LocalDaemon() {
   if (pid_ > 0) {
     kill(pid_, SIGTERM);
-    const SystemClock clock;
-    const Deadline deadline = Deadline::after(clock, kStopTimeout);
-    while (waitpid(pid_, nullptr, WNOHANG) == 0) {
-      if (deadline.has_passed(clock.now())) {
-        kill(pid_, SIGKILL);
-        waitpid(pid_, nullptr, 0);
-        break;
-      }
-      pause_briefly();
-    }
+    if (!ends_within(pidfd_, kStopTimeout)) kill(pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+    close(pidfd_);
   }
   std::error_code failure;
   if (!directory_.empty()) fs::remove_all(directory_, failure);

@@ -27,6 +27,7 @@ class LocalDaemon {
   std::string pool_directory_;
   std::string server_;
   int pid_ = -1;
+  int pidfd_ = -1;
 };
 
 }  // namespace cairn::cli
