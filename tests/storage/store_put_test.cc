@@ -1,3 +1,4 @@
+#include "storage/block_query.h"
 #include "tests/storage/store_fixture.h"
 
 #include <gtest/gtest.h>
@@ -207,6 +208,26 @@ TEST(StorePut, AFrameOfSeveralExtentsIsWrittenAndRead) {
   EXPECT_EQ(pinned->extents, reserved.extents);
   EXPECT_EQ(f.read(pinned->extents, kLarge), StoreFixture::body(500, kLarge));
   EXPECT_TRUE(f.store().verify(*pinned));
+}
+
+// Keys of which no honest hash makes so many: their index entries all want the same few buckets.
+TEST(StorePut, ACrowdOfEqualHashesIsDeclinedAndLeavesTheStoreAsItWas) {
+  constexpr std::uint64_t kCrowd = 300;
+  StoreFixture f({.frames = kCrowd, .has_memory = false});
+  std::vector<BlockStatus> statuses;
+  for (std::uint64_t number = 1; statuses.size() < kCrowd; ++number) {
+    if (query_of(f.scope(), StoreFixture::digest(number)).tag() >> 24U != 0x42U) continue;
+    statuses.push_back(f.put_one(number));
+  }
+  const auto kept = std::count(statuses.begin(), statuses.end(), BlockStatus::kOk);
+  const auto declined = std::count(statuses.begin(), statuses.end(), BlockStatus::kDeclined);
+  EXPECT_GE(kept, 32 * 7);
+  EXPECT_GT(declined, 0);
+  EXPECT_EQ(kept + declined, static_cast<std::ptrdiff_t>(kCrowd));
+  const StoreStats stats = f.store().stats();
+  EXPECT_EQ(stats.resident_blocks, static_cast<std::uint64_t>(kept));
+  EXPECT_EQ(stats.open_reservations, 0U);
+  EXPECT_EQ(stats.dram.allocated.value(), stats.resident_bytes.value());
 }
 
 TEST(StoreOpen, RefusesOptionsOutsideTheirRanges) {
