@@ -7,10 +7,8 @@
 #include <cstdint>
 #include <vector>
 
+namespace cairn::wire {
 namespace {
-
-using namespace cairn;
-using namespace cairn::wire;
 
 std::vector<BlockDigest> digests(std::int64_t count) {
   std::vector<BlockDigest> digests;
@@ -99,5 +97,6 @@ BENCHMARK(encode_message<release>)->Name("encode/release")->Arg(64);
 BENCHMARK(decode_message<release>)->Name("decode/release")->Arg(64);
 
 }  // namespace
+}  // namespace cairn::wire
 
 BENCHMARK_MAIN();

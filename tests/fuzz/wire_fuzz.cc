@@ -10,10 +10,8 @@
 #include <cstring>
 #include <span>
 
+namespace cairn::wire {
 namespace {
-
-using namespace cairn;
-using namespace cairn::wire;
 
 constexpr std::size_t kTypeAt = 8;
 constexpr std::size_t kRequestIdAt = 16;
@@ -34,13 +32,10 @@ void try_message(const FrameView& view) {
   }
 }
 
-}  // namespace
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const auto frame = std::as_bytes(std::span(data, size));
+void try_frame(std::span<const std::byte> frame) {
   const auto whole = decode_frame(frame);
   if (whole.has_value()) try_message(*whole);
-  if (size < kFrameHeaderBytes || size > kMessageBytesMax.value()) return 0;
+  if (frame.size() < kFrameHeaderBytes || frame.size() > kMessageBytesMax.value()) return;
   const auto body = frame.subspan(kFrameHeaderBytes);
   const std::size_t tlv_bytes =
       std::min<std::size_t>(load<std::uint32_t>(frame, kTlvBytesAt), body.size());
@@ -48,5 +43,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
                .request_id = load<std::uint64_t>(frame, kRequestIdAt),
                .body = body.first(body.size() - tlv_bytes),
                .tlvs = body.last(tlv_bytes)});
+}
+
+}  // namespace
+}  // namespace cairn::wire
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  cairn::wire::try_frame(std::as_bytes(std::span(data, size)));
   return 0;
 }

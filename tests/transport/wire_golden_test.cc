@@ -76,6 +76,7 @@ std::vector<std::byte> bytes_of(const std::string& text) {
 }
 
 TEST(GoldenBytes, AreWhatEncodeWritesAndDecodeReads) {
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody sets the environment meanwhile.
   const bool is_writing = std::getenv("CAIRN_WRITE_GOLDEN") != nullptr;
   for (const MessageCase& message : all_messages()) {
     SCOPED_TRACE(message.name);

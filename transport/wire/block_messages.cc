@@ -14,17 +14,20 @@ static_assert(sizeof(WireExtent) == 24);
 static_assert(sizeof(Grant) == 32);
 static_assert(sizeof(CommitEntry) == 24);
 
+constexpr std::size_t kNumberBytes = sizeof(std::uint32_t);
+constexpr std::size_t kReleaseEntryBytes = 9;
 constexpr std::size_t kPlacementBytesMax = 12 + 2 * (1 + kBlockDigestBytesMax);
 constexpr std::size_t kReserveBytesMax =
-    kPlacementBytesMax + 8 + kBatchKeysMax * (kBlockDigestBytesMax + 4);
+    kPlacementBytesMax + 8 + kBatchKeysMax * (kBlockDigestBytesMax + kNumberBytes);
 // The longest commit and put_inline: no batch within the limits has to be cut for the frame.
 static_assert(kFrameHeaderBytes + 64 + kBatchKeysMax * sizeof(CommitEntry) +
-                  kBatchChecksumsMax * 4 + kBatchAttributeBytesMax + kReserveBytesMax <=
+                  kBatchChecksumsMax * kNumberBytes + kBatchAttributeBytesMax + kReserveBytesMax <=
               kMessageBytesMax.value());
-static_assert(kFrameHeaderBytes + 64 + kReserveBytesMax + kBatchChecksumsMax * 4 +
-                  kBatchKeysMax * 4 + kBatchAttributeBytesMax <=
+static_assert(kFrameHeaderBytes + 64 + kReserveBytesMax + kBatchChecksumsMax * kNumberBytes +
+                  kBatchKeysMax * kNumberBytes + kBatchAttributeBytesMax <=
               kMessageBytesMax.value());
-static_assert(kFrameHeaderBytes + 16 + kLendsPerMessageMax * 9 <= kMessageBytesMax.value());
+static_assert(kFrameHeaderBytes + 16 + kLendsPerMessageMax * kReleaseEntryBytes <=
+              kMessageBytesMax.value());
 
 // [first, first + count) lies in an array of `size`, and count is at most `max`.
 bool is_run_in(std::uint64_t first,
@@ -209,9 +212,8 @@ void layout(Io& io, M& m) {
 
 template <typename Io, Is<Release> M>
 void layout(Io& io, M& m) {
-  constexpr std::size_t kEntryBytes = 9;
   const std::size_t entries = io.count(m.entries.size(), kLendsPerMessageMax, "lends");
-  io.resize(m.entries, entries, kEntryBytes);
+  io.resize(m.entries, entries, kReleaseEntryBytes);
   for (auto& entry : m.entries) {
     io.number(entry.lend);
     io.flag(entry.found_corrupt);

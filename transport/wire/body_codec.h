@@ -227,6 +227,7 @@ void layout(Io& io, M& m) {
   io.zeros(2);
 }
 
+// NOLINTBEGIN(bugprone-macro-parentheses): `Message` stands in declarations.
 // encode() and decode() of `Message` by its layout(), in the file that defines it.
 #define CAIRN_WIRE_CODEC(Message, type)                                               \
   void encode(const Message& message, std::uint64_t request_id, FrameWriter& frame) { \
@@ -240,5 +241,6 @@ void layout(Io& io, M& m) {
     return io.finish();                                                               \
   }                                                                                   \
   static_assert(true, "a semicolon follows")
+// NOLINTEND(bugprone-macro-parentheses)
 
 }  // namespace cairn::wire
