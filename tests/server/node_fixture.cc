@@ -42,12 +42,17 @@ std::vector<std::uint32_t> checksums_of(std::span<const std::byte> payload) {
   return out;
 }
 
-void NodeTest::start(const testing::SimDaemonOptions& options) {
+void NodeTest::start(testing::SimDaemonOptions options) {
   daemon_.reset();
+  options.seed += starts_++;
   daemon_ = std::make_unique<testing::SimDaemon>(host_, clock_, options);
+  // The daemon uses what room a client has made before time goes on, and answers what the step has
+  // brought before anybody is asked whether it is ready.
   network_.set_step([this] {
     if (daemon_) daemon_->turn();
-    return network_.step();
+    const bool may_go_on = network_.step();
+    if (daemon_) daemon_->turn();
+    return may_go_on;
   });
   run_for(Milliseconds(1));
 }

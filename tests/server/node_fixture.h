@@ -31,7 +31,7 @@ class NodeTest : public ::testing::Test {
   NodeTest() { start(); }
 
   // A daemon with these options, instead of the one that runs.
-  void start(const testing::SimDaemonOptions& options = {});
+  void start(testing::SimDaemonOptions options = {});
   testing::SimDaemon& daemon() { return *daemon_; }
   const NodeMetrics& metrics() { return daemon_->metrics(); }
   std::uint64_t lent_bytes() { return metrics().lent_bytes.load(); }
@@ -82,6 +82,7 @@ class NodeTest : public ::testing::Test {
   testing::SimNetwork network_{clock_, 1};
   testing::SimHost host_{network_};
   std::unique_ptr<testing::SimDaemon> daemon_;
+  std::uint64_t starts_ = 0;
 };
 
 }  // namespace cairn::server

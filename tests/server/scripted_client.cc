@@ -33,6 +33,17 @@ bool ScriptedClient::connect(const transport::Address& address) {
   return true;
 }
 
+void ScriptedClient::send_frame(std::span<const std::byte> frame, std::span<const int> fds) {
+  const MonotonicTime until = clock_.now() + kPatience;
+  for (;;) {
+    const Status sent = channel_->send(frame, fds);
+    const bool is_full = !sent && sent.error().code == ErrorCode::kBusy;
+    if (!is_full || clock_.now() >= until) return;
+    keep_arrived();
+    static_cast<void>(connector_->wait(*channel_, until));
+  }
+}
+
 void ScriptedClient::keep(const wire::FrameView& frame) {
   if (frame.type == wire::MessageType::kSlab) {
     wire::SlabNotice notice;
@@ -88,6 +99,7 @@ void ScriptedClient::listen_for(Nanoseconds time) {
   const MonotonicTime until = clock_.now() + time;
   while (!is_closed_ && clock_.now() < until) {
     keep_arrived();
+    static_cast<void>(channel_->flush());
     if (!is_closed_) static_cast<void>(connector_->wait(*channel_, until));
   }
   keep_arrived();

@@ -57,8 +57,10 @@ class ScriptedClient {
   template <typename Message>
   void send_as(const Message& message, std::uint64_t id, std::span<const int> fds = {}) {
     wire::encode(message, id, writer_);
-    static_cast<void>(channel_->send(writer_.finish(), fds));
+    send_frame(writer_.finish(), fds);
   }
+  // Waits for room in the send queue, within kPatience.
+  void send_frame(std::span<const std::byte> frame, std::span<const int> fds = {});
   // The reply to request `id`; a default one, with a failure recorded, when none comes.
   template <typename Reply>
   Reply reply(std::uint64_t id) {

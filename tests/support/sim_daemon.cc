@@ -10,6 +10,8 @@ namespace {
 
 // A wait in the simulated world's hook answers at once; this only names the next timer.
 constexpr Nanoseconds kTurn = std::chrono::hours(1);
+// A loop that has more to do than this many turns is left alone until the world has moved on.
+constexpr int kTurnsAtOnce = 64;
 
 transport::Address parse(const std::string& text) {
   auto address = transport::Address::parse(text);
@@ -100,8 +102,11 @@ void SimDaemon::open_node(SimHost& host, const SimDaemonOptions& options) {
 
 void SimDaemon::turn() {
   if (is_killed_) return;
-  for (std::size_t loop = 0; loop < loops_; ++loop)
-    node_->run_once(loop, clock_.now() + kTurn);
+  for (std::size_t loop = 0; loop < loops_; ++loop) {
+    int turns = 0;
+    while (node_->run_once(loop, clock_.now() + kTurn) > 0 && ++turns < kTurnsAtOnce) {
+    }
+  }
 }
 
 void SimDaemon::kill() {

@@ -44,7 +44,7 @@ class SimDaemon {
   SimDaemon(const SimDaemon&) = delete;
   SimDaemon& operator=(const SimDaemon&) = delete;
 
-  // Every loop takes a turn, without waiting.
+  // Every loop does what there is to do, without waiting.
   void turn();
   // As kill -9: sockets break, nothing is tidied up.
   void kill();
