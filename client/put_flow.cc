@@ -79,7 +79,10 @@ bool PutFlow::is_stopped() const noexcept {
 bool PutFlow::may_begin() const noexcept {
   if (next_ == plan_.digests.size() || is_stopped()) return false;
   if (!is_branch_known_ && next_ > 0) return false;
-  return std::ranges::count(batches_, Stage::kFree, &Batch::stage) > 1;
+  const auto open = std::ranges::count_if(batches_, [](const Batch& batch) {
+    return batch.stage != Stage::kFree && batch.stage != Stage::kCommitting;
+  });
+  return open < 2;
 }
 
 // Commits go in the order of the keys, so that a parent is there before its child.

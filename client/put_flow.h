@@ -95,7 +95,8 @@ class PutFlow final : public Flow {
   std::size_t cut_ = 0;   // first key of a chain that failed; digests.size() for none
   bool is_branch_known_ = false;
   std::vector<std::uint32_t> lengths_;
-  std::array<Batch, 3> batches_;
+  // Two that are reserved or copied, and those whose commits are under way.
+  std::array<Batch, 4> batches_;
 };
 
 }  // namespace cairn::client

@@ -344,8 +344,10 @@ ByteCount QueueCore::batch_bytes() const noexcept {
   return std::clamp(share, kBlockBytesMax, kBatchBytesMax);
 }
 
-bool QueueCore::take_lent(std::size_t keys) noexcept {
+bool QueueCore::take_lent(std::size_t keys) {
   if (lent_keys_ + keys > kLentKeysMax) return false;
+  // What was copied goes back before more is asked for.
+  if (!releases_.empty() || !aborts_.empty()) send_returns();
   lent_keys_ += keys;
   return true;
 }

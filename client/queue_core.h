@@ -84,7 +84,7 @@ class QueueCore {
   std::size_t batch_keys() const noexcept;
   ByteCount batch_bytes() const noexcept;
   // The share of kLentKeysMax that a flow's batches take.
-  bool take_lent(std::size_t keys) noexcept;
+  bool take_lent(std::size_t keys);
   void give_lent(std::size_t keys) noexcept;
   bool wants_check(Verify verify) noexcept;
 

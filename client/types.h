@@ -1,5 +1,5 @@
-// What the SDK's calls take and give. Spans and views borrow: they live until the ticket that they
-// were given to is `returned` (Queue) or the call ends (Client).
+// What the SDK's calls take and give. Spans borrow: what they name lives until the ticket that they
+// were given to is `returned` or its queue is destroyed (Queue), or until the call ends (Client).
 #pragma once
 
 #include "base/block_key.h"
