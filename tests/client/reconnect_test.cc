@@ -247,6 +247,22 @@ TEST_F(ReconnectTest, AQueueWhoseSocketIsLostAloneTakesTheSessionAlong) {
   EXPECT_EQ(daemon_->joins.size(), 2U);
 }
 
+TEST_F(ReconnectTest, AQueueThatWasNotToldOfASlabAsksAgainInANewSession) {
+  auto queue = client_->make_queue();
+  daemon_->has_second_slab = true;
+  daemon_->change_get = [](wire::GetReply& reply) {
+    for (wire::WireExtent& extent : reply.extents)
+      extent.slab = 1;
+  };
+  const auto ticket = (*queue)->submit(blocks_->get_request(ns_));
+  ASSERT_TRUE(ticket.has_value());
+  finish(**queue, *ticket);
+  EXPECT_EQ(blocks_->right(), 3U);
+  EXPECT_EQ(daemon_->resumes.size(), 1U);
+  run_for(Milliseconds(1));
+  EXPECT_EQ(daemon_->lent_count(), 0U);
+}
+
 TEST_F(ReconnectTest, AReleaseDuringTheResumeIsToldAfterwards) {
   const auto views = hold_views();
   auto queue = client_->make_queue();

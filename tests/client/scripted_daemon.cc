@@ -250,11 +250,16 @@ void ScriptedDaemon::hello(Socket& socket, const wire::FrameView& frame) {
       process_, {.kind = testing::SimDescriptorKind::kSessionLock, .subject = socket.session});
   static_cast<void>(socket.channel->send(writer_.finish(), std::span(&lock, 1)));
   network_.close_descriptor(process_, lock);
-  const int slab = network_.open_descriptor(
+  announce(socket, 0);
+  if (has_second_slab) announce(socket, 1);
+}
+
+void ScriptedDaemon::announce(Socket& socket, std::uint32_t slab) {
+  const int file = network_.open_descriptor(
       process_, {.kind = testing::SimDescriptorKind::kSlab, .subject = boot_});
-  wire::encode(wire::SlabNotice{.slab = 0, .generation = 1, .bytes = kSlabBytes}, 0, writer_);
-  static_cast<void>(socket.channel->send(writer_.finish(), std::span(&slab, 1)));
-  network_.close_descriptor(process_, slab);
+  wire::encode(wire::SlabNotice{.slab = slab, .generation = 1, .bytes = kSlabBytes}, 0, writer_);
+  static_cast<void>(socket.channel->send(writer_.finish(), std::span(&file, 1)));
+  network_.close_descriptor(process_, file);
 }
 
 void ScriptedDaemon::resume(Socket& socket, const wire::FrameView& frame) {

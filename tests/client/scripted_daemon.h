@@ -75,6 +75,7 @@ class ScriptedDaemon {
   bool allows_mapping = true;
   bool refuses_hello = false;
   bool forgets_sessions = false;      // joins and resumes are refused
+  bool has_second_slab = false;       // announced with later hellos, the same memory
   std::uint32_t fragment_chunks = 0;  // extents of so many chunks each; 0: one extent
   wire::Limits limits;
 
@@ -124,6 +125,7 @@ class ScriptedDaemon {
   void answer_session(Socket& socket, const wire::FrameView& frame);
   void answer_keys(Socket& socket, const wire::FrameView& frame);
   void hello(Socket& socket, const wire::FrameView& frame);
+  void announce(Socket& socket, std::uint32_t slab);
   void resume(Socket& socket, const wire::FrameView& frame);
   void get(Socket& socket, const wire::FrameView& frame);
   void get_inline(Socket& socket, std::uint64_t id, const wire::Get& request);
