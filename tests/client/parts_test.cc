@@ -6,7 +6,11 @@
 #include "client/frame_copy.h"
 #include "client/lend_table.h"
 #include "client/slab_map.h"
+#include "client/slab_mapper.h"
 #include "tests/client/client_fixture.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <map>
 
@@ -185,6 +189,14 @@ TEST_F(SlabMapTest, RefusesNoticesAndExtentsThatCannotBe) {
   const wire::WireExtent unmapped{.slab = 1, .generation = 1, .offset = 0, .bytes = 8192};
   EXPECT_EQ(find({unmapped}, 100).error().code, ErrorCode::kIo);
   EXPECT_EQ(find({unmapped}, 100).error().code, ErrorCode::kIo);
+}
+
+TEST(SystemSlabMapper, SaysThatThereIsNoRoomForASlabBeyondTheAddressSpace) {
+  constexpr std::uint64_t kBeyond = std::uint64_t{1} << 60U;
+  const int file = memfd_create("slab", MFD_CLOEXEC);
+  ASSERT_EQ(ftruncate(file, static_cast<off_t>(kBeyond)), 0);
+  SystemSlabMapper mapper;
+  EXPECT_EQ(mapper.map(file, ByteCount(kBeyond)).error().code, ErrorCode::kNoSpace);
 }
 
 }  // namespace

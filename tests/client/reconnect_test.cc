@@ -339,5 +339,20 @@ TEST_F(ReconnectTest, ConnectSaysWhatIsWrong) {
   EXPECT_EQ(try_connect({}).error().code, ErrorCode::kIo);
 }
 
+TEST_F(ReconnectTest, AFullNamespaceTableIsNoSpaceAndSaysWhy) {
+  daemon_->intercept = [this](ScriptedDaemon::Socket& socket, const wire::FrameView& frame) {
+    if (frame.type != wire::MessageType::kNamespaceOpen) return false;
+    wire::NamespaceOpenReply reply;
+    reply.context.status = BlockStatus::kQuota;
+    reply.message = "the table is full";
+    daemon_->reply(socket, reply, frame.request_id);
+    return true;
+  };
+  std::string message;
+  const auto opened = client_->open_namespace(R"({"model":"n"})", &message);
+  EXPECT_EQ(opened.error().code, ErrorCode::kNoSpace);
+  EXPECT_EQ(message, "the table is full");
+}
+
 }  // namespace
 }  // namespace cairn::client
