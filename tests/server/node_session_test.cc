@@ -327,7 +327,8 @@ TEST_F(NodeSession, RefusesOptionsThatAreOutOfRange) {
       bool has_exited(int /*fd*/) const noexcept override { return true; }
       void close(int /*fd*/) noexcept override {}
     } processes;
-    auto memory = testing::SimMachine().start_daemon();
+    testing::SimMachine machine;
+    auto memory = machine.start_daemon();
     const auto node = Node::create(options,
                                    {.store = &daemon().store(),
                                     .dram = &daemon().tier(),
