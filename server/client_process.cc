@@ -5,11 +5,9 @@
 
 namespace cairn::server {
 
-bool PidfdProcess::is_process_descriptor(int descriptor) const noexcept {
-  // Verified against no process in particular: kPermission then means a whole, living process that
-  // can be seen from here, success one that cannot.
-  const Status verified = transport::verify_pidfd(descriptor, {});
-  return verified || verified.error().code == ErrorCode::kPermission;
+bool PidfdProcess::is_process_of(int descriptor,
+                                 const transport::Channel::Peer& peer) const noexcept {
+  return transport::verify_pidfd(descriptor, peer).has_value();
 }
 
 bool PidfdProcess::has_exited(int descriptor) const noexcept {

@@ -8,7 +8,7 @@ namespace cairn::server {
 // Any thread.
 class PidfdProcess final : public ClientProcess {
  public:
-  bool is_process_descriptor(int descriptor) const noexcept override;
+  bool is_process_of(int descriptor, const transport::Channel::Peer& peer) const noexcept override;
   bool has_exited(int descriptor) const noexcept override;
   void close(int descriptor) noexcept override;
 };

@@ -101,32 +101,31 @@ bool Connection::send(std::span<const std::byte> frame, std::span<const int> fds
 
 bool Connection::has_news() const noexcept {
   return session_ != nullptr && session_->traits().is_mapping &&
-         core_.keeper.ready() != slabs_seen_;
+         core_.keeper.ready() != slabs_told_;
 }
 
 void Connection::tell_slabs() noexcept {
-  if (session_ == nullptr) return;
+  if (session_ == nullptr || !session_->traits().is_mapping) return;
   const std::size_t ready = core_.keeper.ready();
   is_telling_ = false;
-  while (!is_broken_) {
+  while (!is_broken_ && slabs_told_ < ready) {
     if (channel_->queued() > kNoticeQueueMax) {
       is_telling_ = true;
       return;
     }
-    const auto index = session_->next_notice(place_, ready);
-    if (!index) break;
-    const PoolKeeper::Notice notice = core_.keeper.notice(*index);
+    const PoolKeeper::Notice notice = core_.keeper.notice(slabs_told_);
     wire::encode(notice.message, 0, scratch_.writer);
     const int fd = notice.fd;
     const Status sent = channel_->send(scratch_.writer.finish(), std::span(&fd, 1));
-    if (sent) continue;
-    session_->take_back_notice();
+    if (sent) {
+      ++slabs_told_;
+      continue;
+    }
     // kBusy: this process has no descriptor left for the moment.
     is_telling_ = sent.error().code == ErrorCode::kBusy;
     is_broken_ = !is_telling_;
     return;
   }
-  slabs_seen_ = ready;
 }
 
 std::optional<storage::NamespaceSlot> Connection::find_namespace(const NamespaceDigest& digest) {

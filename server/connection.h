@@ -57,10 +57,8 @@ class Connection {
   bool housekeep(MonotonicTime now);
   // Tells `poller` what to report, where that has changed.
   void update_interest(transport::Poller& poller);
-  // Whether there are ready slabs that this socket has not looked at; it tells in its next turn.
+  // Whether there are ready slabs that this socket has not told of; it tells in its next turn.
   bool has_news() const noexcept;
-  // This socket has become the one that tells.
-  void look_again() noexcept { slabs_seen_ = 0; }
 
   transport::Channel& channel() noexcept { return *channel_; }
   const SocketPlace& place() const noexcept { return place_; }
@@ -112,7 +110,9 @@ class Connection {
   bool is_telling_ = false;  // notices wait for room; requests wait behind them
   bool wants_readable_ = true;
   bool wants_writable_ = false;
-  std::size_t slabs_seen_ = 0;
+  // Every socket of a mapping session tells of every slab: what is lent on it must be known on it,
+  // whoever reads the others and when.
+  std::size_t slabs_told_ = 0;
   // The namespace of the last request: most clients use one for long.
   NamespaceDigest last_namespace_;
   std::optional<storage::NamespaceSlot> last_slot_;

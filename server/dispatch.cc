@@ -110,8 +110,9 @@ wire::ReplyContext admit_request(Call& call, const wire::RequestContext& context
 BlockStatus resolve(Call& call, const wire::NamespaceRef& name, storage::Scope& scope) {
   const auto slot = call.connection.find_namespace(name.digest);
   if (!slot) {
-    const bool is_known = call.core.parts.namespaces->find(name.digest).has_value();
-    return is_known ? BlockStatus::kForbidden : BlockStatus::kWrongNamespace;
+    const auto entry = call.core.parts.namespaces->find(name.digest);
+    const bool is_current = entry && entry->epoch == name.epoch;
+    return is_current ? BlockStatus::kForbidden : BlockStatus::kWrongNamespace;
   }
   if (call.core.parts.store->epoch(*slot) != name.epoch) return BlockStatus::kWrongNamespace;
   scope = {.slot = *slot, .epoch = name.epoch, .digest = name.digest};

@@ -69,12 +69,6 @@ void Loop::take_mail(MonotonicTime now) {
     add_connection(std::move(channel), now);
   for (const Token token : mail.closes)
     close(token);
-  for (const Token token : mail.tellers) {
-    const auto found = connections_.find(token);
-    if (found == connections_.end()) continue;
-    found->second->look_again();
-    again_.push_back(token);
-  }
 }
 
 void Loop::add_connection(std::unique_ptr<transport::Channel> channel, MonotonicTime now) {

@@ -32,25 +32,15 @@ class LoopMail {
     }
     poller_.wake();
   }
-  void post_teller(transport::Poller::Token connection) {
-    {
-      const MutexLock lock(mutex_);
-      tellers_.push_back(connection);
-    }
-    poller_.wake();
-  }
   void wake() noexcept { poller_.wake(); }
 
   struct Contents {
     std::vector<std::unique_ptr<transport::Channel>> channels;
     std::vector<transport::Poller::Token> closes;
-    std::vector<transport::Poller::Token> tellers;
   };
   Contents take() {
     const MutexLock lock(mutex_);
-    return {.channels = std::exchange(channels_, {}),
-            .closes = std::exchange(closes_, {}),
-            .tellers = std::exchange(tellers_, {})};
+    return {.channels = std::exchange(channels_, {}), .closes = std::exchange(closes_, {})};
   }
 
  private:
@@ -58,7 +48,6 @@ class LoopMail {
   Mutex mutex_;
   std::vector<std::unique_ptr<transport::Channel>> channels_ CAIRN_GUARDED_BY(mutex_);
   std::vector<transport::Poller::Token> closes_ CAIRN_GUARDED_BY(mutex_);
-  std::vector<transport::Poller::Token> tellers_ CAIRN_GUARDED_BY(mutex_);
 };
 
 }  // namespace cairn::server

@@ -44,9 +44,10 @@ class ClientProcess {
   ClientProcess(const ClientProcess&) = delete;
   ClientProcess& operator=(const ClientProcess&) = delete;
   virtual ~ClientProcess() = default;
-  // True if `descriptor` watches a process (and nothing else); then it becomes readable in a Poller
-  // when that process is gone.
-  virtual bool is_process_descriptor(int descriptor) const noexcept = 0;
+  // True if `descriptor` watches the whole process that connected as `peer` (and nothing else);
+  // then it becomes readable in a Poller when that process is gone.
+  virtual bool is_process_of(int descriptor,
+                             const transport::Channel::Peer& peer) const noexcept = 0;
   virtual bool has_exited(int descriptor) const noexcept = 0;
   virtual void close(int descriptor) noexcept = 0;
 };

@@ -73,17 +73,4 @@ std::optional<storage::NamespaceSlot> Session::find_namespace(const NamespaceDig
   return found->second;
 }
 
-std::optional<std::size_t> Session::next_notice(const SocketPlace& place, std::size_t ready) {
-  const MutexLock lock(mutex_);
-  if (!traits_.is_mapping || has_ended() || teller_ != place || slabs_told_ >= ready)
-    return std::nullopt;
-  return slabs_told_++;
-}
-
-void Session::take_back_notice() {
-  const MutexLock lock(mutex_);
-  CAIRN_CHECK(slabs_told_ > 0);
-  --slabs_told_;
-}
-
 }  // namespace cairn::server

@@ -73,12 +73,6 @@ class Session {
   [[nodiscard]] bool add_namespace(const NamespaceDigest& digest, storage::NamespaceSlot slot);
   std::optional<storage::NamespaceSlot> find_namespace(const NamespaceDigest& digest) const;
 
-  // ---- slab notices ----
-  // The slab that `place` shall tell the client of next; nullopt unless it is the socket that does
-  // so and there is one of `ready`. Counts it as told.
-  std::optional<std::size_t> next_notice(const SocketPlace& place, std::size_t ready);
-  void take_back_notice();
-
  private:
   friend class SessionRegistry;
 
@@ -92,8 +86,6 @@ class Session {
   mutable Mutex mutex_;
   LendTable lends_ CAIRN_GUARDED_BY(mutex_);
   std::unordered_map<NamespaceDigest, storage::NamespaceSlot> namespaces_ CAIRN_GUARDED_BY(mutex_);
-  std::size_t slabs_told_ CAIRN_GUARDED_BY(mutex_) = 0;
-  std::optional<SocketPlace> teller_ CAIRN_GUARDED_BY(mutex_);
 
   // Guarded by the registry's mutex.
   Process* process_ = nullptr;

@@ -45,9 +45,10 @@ Session::Traits SessionRegistry::new_traits(const Opening& opening) {
   for (std::size_t i = 0; i < traits.secret.bytes.size(); ++i) {
     traits.secret.bytes[i] = static_cast<std::byte>(parts_.random->below(256));
   }
-  const bool has_process = opening.process_descriptor >= 0 &&
-                           parts_.processes->is_process_descriptor(opening.process_descriptor) &&
-                           !parts_.processes->has_exited(opening.process_descriptor);
+  const bool has_process =
+      opening.process_descriptor >= 0 &&
+      parts_.processes->is_process_of(opening.process_descriptor, opening.peer) &&
+      !parts_.processes->has_exited(opening.process_descriptor);
   traits.is_local = opening.is_local;
   traits.is_mapping = opening.is_local && opening.wants_mapping && has_process;
   traits.pid = opening.peer.pid;
@@ -120,10 +121,6 @@ Session* SessionRegistry::add_session(Session::Traits traits,
   auto session = std::make_unique<Session>(std::move(traits), account);
   session->process_ = process;
   session->sockets_.push_back(opening.socket);
-  {
-    const MutexLock lock(session->mutex_);
-    session->teller_ = opening.socket;
-  }
   if (process != nullptr) process->sessions.push_back(session.get());
   const auto [place, is_new] = sessions_.emplace(id, std::move(session));
   CAIRN_CHECK(is_new);
@@ -208,12 +205,6 @@ void SessionRegistry::detach(Session& session, const SocketPlace& socket) {
         orphan(session);
       } else {
         end(session, "client_left", work);
-      }
-    } else {
-      const MutexLock state(session.mutex_);
-      if (session.teller_ == socket) {
-        session.teller_ = session.sockets_.front();
-        parts_.mail[session.teller_->loop]->post_teller(session.teller_->token);
       }
     }
   }

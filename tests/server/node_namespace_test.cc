@@ -58,6 +58,8 @@ TEST_F(NodeNamespace, MustBeOpenedBeforeItIsUsed) {
   stranger->context() = owner->context();
   EXPECT_EQ(lookup(*stranger, keys(1, 1)).context.status, kForbidden);
   EXPECT_EQ(get(*stranger, keys(1, 1)).context.status, kForbidden);
+  stranger->context().epoch -= 1;
+  EXPECT_EQ(lookup(*stranger, keys(1, 1)).context.status, kWrongNamespace);
   stranger->context().name_space.bytes[0] ^= std::byte{1};
   EXPECT_EQ(lookup(*stranger, keys(1, 1)).context.status, kWrongNamespace);
 }

@@ -89,16 +89,18 @@ TEST(DescriptorLimitDeathTest, IsRaisedToTheHardLimit) {
   EXPECT_EXIT(raise_it(), ::testing::ExitedWithCode(0), "");
 }
 
-TEST(PidfdProcess, KnowsADescriptorOfAProcess) {
+TEST(PidfdProcess, KnowsTheDescriptorOfThePeer) {
   PidfdProcess processes;
   const Result<int> own = transport::open_own_pidfd();
   ASSERT_TRUE(own.has_value());
   const int file = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
 
-  EXPECT_TRUE(processes.is_process_descriptor(*own));
+  const auto pid = static_cast<std::uint32_t>(::getpid());
+  EXPECT_TRUE(processes.is_process_of(*own, {.pid = pid, .name = ""}));
+  EXPECT_FALSE(processes.is_process_of(*own, {.pid = pid + 1, .name = ""}));
   EXPECT_FALSE(processes.has_exited(*own));
-  EXPECT_FALSE(processes.is_process_descriptor(file));
-  EXPECT_FALSE(processes.is_process_descriptor(-1));
+  EXPECT_FALSE(processes.is_process_of(file, {.pid = pid, .name = ""}));
+  EXPECT_FALSE(processes.is_process_of(-1, {.pid = pid, .name = ""}));
   processes.close(*own);
   processes.close(file);
   EXPECT_EQ(::fcntl(*own, F_GETFD), -1);
@@ -113,14 +115,15 @@ TEST(PidfdProcess, SeesThatAProcessHasEnded) {
   }
   ASSERT_GT(child, 0);
   const int pidfd = static_cast<int>(::syscall(SYS_pidfd_open, child, 0));
-  ASSERT_TRUE(processes.is_process_descriptor(pidfd));
+  const transport::Channel::Peer peer{.pid = static_cast<std::uint32_t>(child), .name = ""};
+  ASSERT_TRUE(processes.is_process_of(pidfd, peer));
   EXPECT_FALSE(processes.has_exited(pidfd));
 
   ::kill(child, SIGKILL);
   ASSERT_EQ(::waitpid(child, nullptr, 0), child);
 
   EXPECT_TRUE(processes.has_exited(pidfd));
-  EXPECT_FALSE(processes.is_process_descriptor(pidfd));
+  EXPECT_FALSE(processes.is_process_of(pidfd, peer));
   processes.close(pidfd);
 }
 

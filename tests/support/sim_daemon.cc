@@ -34,9 +34,8 @@ class SimDaemon::Processes final : public server::ClientProcess {
         daemon_(daemon),
         watch_(network.make_process_watch(daemon)) {}
 
-  bool is_process_descriptor(int descriptor) const noexcept override {
-    const auto what = network_.descriptor(descriptor);
-    return what && what->kind == SimDescriptorKind::kPidfd;
+  bool is_process_of(int descriptor, const transport::Channel::Peer& peer) const noexcept override {
+    return watch_->verify(descriptor, peer).has_value();
   }
   bool has_exited(int descriptor) const noexcept override { return watch_->has_exited(descriptor); }
   void close(int descriptor) noexcept override {
