@@ -82,6 +82,7 @@ void Connection::connect(MonotonicTime now) {
     return;
   }
   channel_ = std::move(*channel);
+  ++socket_serial_;
   handshake_due_ = session_.world().clock().now() + session_.options().connect_timeout;
   const Status said = plan_.step == ConnectPlan::Step::kJoin ? join() : say_hello();
   if (!said) lose(said.error());
@@ -224,13 +225,13 @@ void Connection::take_slab(const wire::FrameView& frame) {
 }
 
 void Connection::become_ready() {
-  const bool is_maker = state_ == State::kResume;
   state_ = State::kReady;
   limits_ = session_.limits();
   const ServerInfo info = session_.info();
   is_mapped_ = info.is_mapped;
   pool_bytes_ = info.pool_bytes.value();
-  if (is_maker) bind_namespaces();
+  // Also after a join: requests on this socket may come before the binds on the maker's.
+  bind_namespaces();
 }
 
 void Connection::bind_namespaces() {

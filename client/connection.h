@@ -56,6 +56,8 @@ class Connection {
   std::uint64_t take_request_id() noexcept { return next_id_++; }
   // nullptr while there is no socket.
   transport::Channel* channel() noexcept { return channel_.get(); }
+  // Changes with every socket: the number of a closed one may come back.
+  std::uint32_t socket_serial() const noexcept { return socket_serial_; }
   // When step() has something to do; nullopt when only the socket matters.
   std::optional<MonotonicTime> next_due() const;
   // Waits until the socket may have something or `until` passes.
@@ -92,6 +94,7 @@ class Connection {
   State state_ = State::kDown;
   ConnectPlan plan_;
   std::uint32_t generation_ = 0;
+  std::uint32_t socket_serial_ = 0;
   bool is_mapped_ = false;
   bool has_lost_ = false;
   bool was_remade_ = false;

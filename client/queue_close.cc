@@ -121,12 +121,11 @@ int QueueCore::fd() {
   transport::Channel* const channel = connection_.channel();
   const int socket = channel != nullptr && !is_child() ? channel->fd() : -1;
   if (copier_.event_fd() < 0 || socket < 0) return socket;
-  if (poll_set_ >= 0 && poll_set_socket_ == socket) return poll_set_;
-  // A closed socket has left the set by itself, but its number may have come back.
+  if (poll_set_ >= 0 && poll_set_serial_ == connection_.socket_serial()) return poll_set_;
   if (poll_set_ >= 0) ::close(poll_set_);
   poll_set_ = ::epoll_create1(EPOLL_CLOEXEC);
   if (poll_set_ < 0) return socket;
-  poll_set_socket_ = socket;
+  poll_set_serial_ = connection_.socket_serial();
   watch(poll_set_, socket);
   watch(poll_set_, copier_.event_fd());
   return poll_set_;
@@ -179,6 +178,8 @@ void QueueCore::close() {
   transport::Channel* channel = connection_.channel();
   while (channel != nullptr && channel->queued() > ByteCount() && now() < until) {
     connection_.wait(until);
+    // What has come is taken, or it would end every wait at once.
+    read_frames();
     connection_.flush();
     channel = connection_.channel();
   }

@@ -145,7 +145,7 @@ class QueueCore {
   std::optional<MonotonicTime> stale_since_;
   MonotonicTime heard_;
   int poll_set_ = -1;  // with copy threads: an epoll descriptor over socket and copies
-  int poll_set_socket_ = -1;
+  std::uint32_t poll_set_serial_ = 0;  // of the socket in it
   Copier copier_;  // last: its destructor waits for threads that are inside flows
 };
 
