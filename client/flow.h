@@ -79,7 +79,8 @@ class Flow {
   Ticket ticket_;
   std::size_t place_ = 0;
   Flow* parent_ = nullptr;
-  std::size_t children_ = 0;  // not recycled yet
+  std::size_t children_ = 0;   // not recycled yet
+  std::size_t exchanges_ = 0;  // that await answers for it
   bool is_done_ = false;
   bool is_returned_ = false;
   bool is_done_told_ = false;

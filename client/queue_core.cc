@@ -70,6 +70,7 @@ void QueueCore::insert(Flow& flow, Deadline deadline) {
   flow.is_returned_ = false;
   flow.is_done_told_ = false;
   flow.children_ = 0;
+  flow.exchanges_ = 0;
   earliest_ = std::min(earliest_, deadline.at());
   want_send(flow);
 }
@@ -103,9 +104,19 @@ void QueueCore::end(Flow& flow, BlockStatus status) {
 void QueueCore::finish(Flow& flow) {
   CAIRN_CHECK(!flow.is_done_);
   flow.is_done_ = true;
-  exchanges_.disown(flow);
+  disown(flow);
   settle(flow);
   list(flow);
+}
+
+// Most flows end with the answer to the one request that they have under way.
+void QueueCore::disown(Flow& flow) {
+  if (current_ != nullptr && current_->flow == &flow) {
+    current_->flow = nullptr;
+    --flow.exchanges_;
+  }
+  if (flow.exchanges_ > 0) exchanges_.disown(flow);
+  flow.exchanges_ = 0;
 }
 
 void QueueCore::settle(Flow& flow) {
@@ -172,12 +183,16 @@ void QueueCore::dispatch(const wire::FrameView& frame) {
   const bool is_awaited = is_data ? exchange->is_answered : is_reply && !exchange->is_answered;
   if (!is_awaited) return connection_.lose({ErrorCode::kCorrupt, 0, "reply of another type"});
   Flow* const flow = exchange->flow;
-  const std::uint64_t id = exchange->request_id;
+  current_ = exchange;
   const Answered answered =
       flow != nullptr ? flow->receive(*this, *exchange, frame) : answer_nobody(*exchange, frame);
+  current_ = nullptr;
   if (answered == Answered::kBroken) return connection_.lose({ErrorCode::kCorrupt, 0, "reply"});
-  Exchange* const same = exchanges_.find(id);
-  if (answered == Answered::kLast && same != nullptr) exchanges_.remove(*same);
+  const bool is_given_up = flow != nullptr && exchange->flow == nullptr;
+  if (answered == Answered::kLast || is_given_up) {
+    if (exchange->flow != nullptr) --flow->exchanges_;
+    exchanges_.remove(*exchange);
+  }
   if (flow == nullptr) return;
   want_send(*flow);
   settle(*flow);
@@ -219,6 +234,9 @@ void QueueCore::take_loss() {
   if (!connection_.take_loss()) return;
   stale_since_.reset();
   exchanges_.clear();
+  for (const auto& flow : flows_) {
+    if (flow) flow->exchanges_ = 0;
+  }
   for (const auto& flow : flows_) {
     if (flow && !flow->is_done_ && flow->ticket_ != Ticket()) flow->lose(*this);
   }

@@ -105,6 +105,7 @@ class QueueCore {
   void turn();
   void read_frames();
   void dispatch(const wire::FrameView& frame);
+  void disown(Flow& flow);
   Answered answer_nobody(Exchange& exchange, const wire::FrameView& frame);
   void give_back_grants(std::span<const wire::Grant> grants, bool is_reserved);
   void take_loss();
@@ -127,6 +128,7 @@ class QueueCore {
   Scratch scratch_;
   wire::FrameWriter writer_;
   ExchangeTable exchanges_;
+  Exchange* current_ = nullptr;  // whose frame is being handled
 
   // Flows by place: a ticket names its place and serial.
   std::vector<std::unique_ptr<Flow>> flows_;
@@ -183,6 +185,7 @@ Exchange* QueueCore::ask(Flow& flow, wire::MessageType type, const Message& mess
   if (!connection_.send(writer_.finish())) return nullptr;
   Exchange& exchange = exchanges_.add(id);
   exchange.flow = &flow;
+  ++flow.exchanges_;
   exchange.request = type;
   return &exchange;
 }
