@@ -169,6 +169,8 @@ void QueueCore::close() {
   while (connection_.is_ready() && owes_lends() && now() < until) {
     connection_.wait(until);
     read_frames();
+    // Room that there is is used, or it would end every wait at once.
+    connection_.flush();
   }
   for (const GivenBack& back : session_->leave()) {
     if (back.is_reserved) give_back_reservation(back.lend);
