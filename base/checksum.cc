@@ -66,6 +66,7 @@ std::uint32_t extend_copy_with_crc32c(std::uint32_t crc,
 
 void copy_bytes(std::span<std::byte> target, std::span<const std::byte> source) noexcept {
   CAIRN_CHECK(target.size() == source.size());
+  if (source.empty()) return;  // an empty span may have no address, and memcpy wants one
   copy_step(target.data(), source.data(), source.size());
 }
 
