@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <thread>
 
 namespace cairn::client {
@@ -50,6 +51,41 @@ TEST_F(ThreadsTest, ACancelledGetIsReturnedWhenItsCopiesHaveEnded) {
   run_for(Milliseconds(1));
   EXPECT_EQ(daemon_->lent_count(), 0U);
   EXPECT_EQ((*queue)->in_flight(), 0U);
+}
+
+TEST_F(ThreadsTest, CallsOfManyThreadsTakeTurns) {
+  constexpr int kThreads = 4;
+  constexpr int kRounds = 20;
+  connect();
+  std::atomic<int> right{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&, t] {
+      for (int round = 0; round < kRounds; ++round) {
+        Blocks blocks(static_cast<std::uint64_t>(1'000 * t + round), 3, 5'000);
+        std::vector<BlockView> views(3);
+        const bool is_put = client_->put(blocks.put_request(ns_)).has_value();
+        const bool is_read = client_
+                                 ->get_views({.name_space = ns_,
+                                              .digests = blocks.digests,
+                                              .is_chain = true,
+                                              .verify = {},
+                                              .views = views,
+                                              .results = blocks.results,
+                                              .call = {}})
+                                 .has_value();
+        if (is_put && is_read && std::ranges::equal(views[2].pieces[0], blocks.payloads[2]))
+          ++right;
+        client_->release(views);
+      }
+    });
+  }
+  for (std::thread& thread : threads)
+    thread.join();
+  EXPECT_EQ(right.load(), kThreads * kRounds);
+  ASSERT_TRUE(client_->ping().has_value());
+  run_for(Milliseconds(1));
+  EXPECT_EQ(daemon_->lent_count(), 0U);
 }
 
 TEST_F(ThreadsTest, AForkedChildIsToldThatItsHandlesAreInvalid) {
