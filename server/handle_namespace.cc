@@ -68,13 +68,14 @@ Handled handle_bind(Call& call) {
   reply.context = admit_request(call, request.context);
   if (reply.context.status == BlockStatus::kOk) {
     const auto entry = call.core.parts.namespaces->find(request.context.name_space);
-    if (!entry || entry->epoch != request.context.epoch) {
-      reply.context.status = BlockStatus::kWrongNamespace;
-    } else {
+    if (entry) {
       tell_store(call, *entry);
+      // Also at an old epoch: the client may learn the new one on a socket of another session.
       const bool is_added = call.session().add_namespace(entry->digest, entry->slot);
       if (!is_added) reply.context.status = BlockStatus::kQuota;
     }
+    if (!entry || entry->epoch != request.context.epoch)
+      reply.context.status = BlockStatus::kWrongNamespace;
   }
   call.count(reply.context, 1);
   return call.answer(reply);

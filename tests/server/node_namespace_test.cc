@@ -78,6 +78,20 @@ TEST_F(NodeNamespace, IsBoundByItsDigestAtItsEpoch) {
   EXPECT_EQ(bind(*client, context), kWrongNamespace);
 }
 
+TEST_F(NodeNamespace, IsServedAtItsEpochOnceItsDigestWasBound) {
+  const auto owner = join_in();
+  put(*owner, keys(1, 1), 1'000);
+  const auto client = connect();
+  client->hello();
+  wire::RequestContext stale = owner->context();
+  stale.epoch -= 1;
+  EXPECT_EQ(bind(*client, stale), kWrongNamespace);
+  client->context() = stale;
+  EXPECT_EQ(lookup(*client, keys(1, 1)).context.status, kWrongNamespace);
+  client->context() = owner->context();
+  EXPECT_EQ(lookup(*client, keys(1, 1)).run, 1U);
+}
+
 TEST_F(NodeNamespace, ServesNothingOfBeforeAPurge) {
   const auto client = join_in();
   const auto other = join_in();
