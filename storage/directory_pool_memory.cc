@@ -56,6 +56,8 @@ class DirectoryPoolMemory final : public PoolMemory {
     }
   }
   ~DirectoryPoolMemory() override;
+  DirectoryPoolMemory(const DirectoryPoolMemory&) = delete;
+  DirectoryPoolMemory& operator=(const DirectoryPoolMemory&) = delete;
 
   PageKind page_kind() const noexcept override { return page_kind_; }
   Result<SlabMemory> create_slab(std::uint32_t slab, ByteCount bytes) noexcept override;

@@ -103,7 +103,7 @@ class ExtentAllocator {
   // Free granules of each page of 64: what makes a wrong release fail. Granules outside the regions
   // count as free.
   std::vector<std::uint8_t> page_free_;
-  std::array<std::uint32_t, kOctaves * kBinsPerOctave> heads_{};
+  std::array<std::uint32_t, std::size_t{kOctaves} * kBinsPerOctave> heads_{};
   std::array<std::uint32_t, kOctaves> bins_used_{};  // bit b: bin b of the octave has a run
   std::uint32_t octaves_used_ = 0;
   std::uint64_t capacity_ = 0;

@@ -44,7 +44,8 @@ std::optional<std::uint64_t> read_field(const fs::path& file, std::string_view k
   std::ifstream input(file);
   for (std::string line; std::getline(input, line);) {
     if (!line.starts_with(key)) continue;
-    std::string_view rest = std::string_view(line).substr(key.size());
+    std::string_view rest = line;
+    rest.remove_prefix(key.size());
     rest.remove_prefix(std::min(rest.find_first_not_of(' '), rest.size()));
     return parse(rest.substr(0, rest.find(' ')));
   }
@@ -108,7 +109,7 @@ std::optional<ByteCount> read_cgroup(const MemorySources& sources) {
     const std::size_t second = line.find(':', first + 1);
     if (first == std::string::npos || second == std::string::npos) continue;
     const std::string_view controllers =
-        std::string_view(line).substr(first + 1, second - first - 1);
+        std::string_view{line}.substr(first + 1, second - first - 1);
     const std::string group = line.substr(second + 1);
     if (controllers.empty()) {
       least = smaller(least, cgroup_room(sources.cgroup, group, kCgroupV2));
@@ -180,7 +181,7 @@ std::optional<MemoryShortage> check_memory(const MemoryNeed& need,
   // Huge pages were taken from the machine and its cgroups when they were reserved.
   const ByteCount pages = figures.huge_pages ? need.other : need.pool + need.other;
   struct Question {
-    MemoryLimit limit;
+    MemoryLimit limit = MemoryLimit::kMachine;
     ByteCount needed;
     std::optional<ByteCount> available;
   };

@@ -156,7 +156,7 @@ Status PoolDirectory::check_version() const noexcept {
   CAIRN_TRY(const auto names, list(nullptr));
   for (const std::string& name : names) {
     if (!name.starts_with(kFormatPrefix)) continue;
-    const std::string_view text = std::string_view(name).substr(kFormatPrefix.size());
+    const std::string_view text = std::string_view{name}.substr(kFormatPrefix.size());
     const auto version = parse_number<std::uint32_t>(text, 10);
     if (!version) return Error{ErrorCode::kCorrupt, 0, "FORMAT"};
     if (*version != kPoolDirectoryVersion) return Error{ErrorCode::kVersion, 0, "FORMAT"};

@@ -43,6 +43,9 @@ class RecordTable {
   // Only before the table is used by more than one thread.
   RecordTable(RecordTable&& other) noexcept;
   RecordTable& operator=(RecordTable&& other) noexcept;
+  RecordTable(const RecordTable&) = delete;
+  RecordTable& operator=(const RecordTable&) = delete;
+  ~RecordTable() = default;
 
  private:
   explicit RecordTable(std::span<Record> records) noexcept
