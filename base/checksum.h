@@ -25,7 +25,12 @@ void copy_bytes(std::span<std::byte> target, std::span<const std::byte> source) 
 // their checksum.
 std::uint32_t copy_with_crc32c(std::span<std::byte> target,
                                std::span<const std::byte> source) noexcept;
-// As above, continuing `crc`.
+// The same for a target that no processor reads soon (base/stream_copy.h). The CRC-32C is that of
+// `source`, each step of 1 KiB checksummed, then copied: a source that changes meanwhile gives
+// bytes that differ from their checksum, which whoever reads them finds out.
+std::uint32_t stream_with_crc32c(std::span<std::byte> target,
+                                 std::span<const std::byte> source) noexcept;
+// copy_with_crc32c(), continuing `crc`.
 std::uint32_t extend_copy_with_crc32c(std::uint32_t crc,
                                       std::span<std::byte> target,
                                       std::span<const std::byte> source) noexcept;

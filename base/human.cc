@@ -12,7 +12,9 @@ namespace {
 // More fraction digits than this would not change a byte of a tebibyte.
 constexpr std::size_t kFractionDigitsMax = 18;
 constexpr std::size_t kUnitNameMax = 8;
-constexpr std::uint64_t kDayMs = 86'400'000;
+constexpr std::uint64_t kMsNs = 1'000'000;
+constexpr std::uint64_t kSecondNs = 1'000 * kMsNs;
+constexpr std::uint64_t kHourNs = 3'600 * kSecondNs;
 
 __extension__ using Wide = unsigned __int128;
 
@@ -32,8 +34,12 @@ constexpr std::array<Unit, 10> kByteUnits = {{{"", 1},
                                               {"gb", 1'000'000'000},
                                               {"tb", 1'000'000'000'000}}};
 
-constexpr std::array<Unit, 5> kTimeUnits = {
-    {{"ms", 1}, {"s", 1'000}, {"m", 60'000}, {"h", 3'600'000}, {"d", kDayMs}}};
+constexpr std::array<Unit, 6> kTimeUnits = {{{"us", 1'000},
+                                             {"ms", kMsNs},
+                                             {"s", kSecondNs},
+                                             {"m", 60 * kSecondNs},
+                                             {"h", kHourNs},
+                                             {"d", 24 * kHourNs}}};
 
 // A decimal number as whole + fraction / scale, so that "1.005s" is 1005 ms and no double is near.
 struct Decimal {
@@ -107,11 +113,11 @@ std::optional<ByteCount> parse_bytes(std::string_view text) noexcept {
   return ByteCount(*value);
 }
 
-std::optional<Milliseconds> parse_duration(std::string_view text) noexcept {
+std::optional<Nanoseconds> parse_duration(std::string_view text) noexcept {
   const auto value =
       parse_quantity(text, kTimeUnits, static_cast<std::uint64_t>(kParsedDurationMax.count()));
   if (!value) return std::nullopt;
-  return Milliseconds(static_cast<std::int64_t>(*value));
+  return Nanoseconds(static_cast<std::int64_t>(*value));
 }
 
 std::string format_bytes(ByteCount bytes) {
@@ -125,6 +131,15 @@ std::string format_bytes(ByteCount bytes) {
   std::array<char, 32> text{};
   std::snprintf(text.data(), text.size(), "%.4g %s", value, kNames[unit]);
   return text.data();
+}
+
+std::string format_duration(Nanoseconds duration) {
+  const std::int64_t count = duration.count();
+  Unit unit{"ns", 1};
+  for (const Unit& larger : kTimeUnits) {
+    if (count != 0 && count % static_cast<std::int64_t>(larger.factor) == 0) unit = larger;
+  }
+  return std::to_string(count / static_cast<std::int64_t>(unit.factor)) + std::string(unit.name);
 }
 
 }  // namespace cairn

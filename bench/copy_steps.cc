@@ -30,6 +30,9 @@ void copy_long(std::span<std::byte> target, std::span<const std::byte> source) {
 void copy_fused(std::span<std::byte> target, std::span<const std::byte> source) {
   if (copy_with_crc32c(target, source) == 1) std::abort();  // keeps the result alive
 }
+void copy_streamed(std::span<std::byte> target, std::span<const std::byte> source) {
+  if (stream_with_crc32c(target, source) == 1) std::abort();
+}
 void copy_then_crc(std::span<std::byte> target, std::span<const std::byte> source) {
   copy_long(target, source);
   if (crc32c(target) == 1) std::abort();
@@ -39,9 +42,10 @@ struct Way {
   const char* name;
   void (*copy)(std::span<std::byte>, std::span<const std::byte>);
 };
-constexpr std::array<Way, 4> kWays = {{{"memcpy", copy_long},
+constexpr std::array<Way, 5> kWays = {{{"memcpy", copy_long},
                                        {"string_move", copy_bytes},
                                        {"string_move_with_crc", copy_fused},
+                                       {"stream_with_crc", copy_streamed},
                                        {"memcpy_then_crc", copy_then_crc}}};
 
 double seconds_of(const Way& way,

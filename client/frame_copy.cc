@@ -17,7 +17,7 @@ bool run_piece(const CopyTask& task, std::span<std::byte> frame, std::uint64_t a
     case CopyKind::kFromFrameChecked:
       return copy_with_crc32c({task.target + at, frame.size()}, frame) == task.checksums[chunk];
     case CopyKind::kIntoFrame:
-      task.checksums[chunk] = copy_with_crc32c(frame, {task.source + at, frame.size()});
+      task.checksums[chunk] = stream_with_crc32c(frame, {task.source + at, frame.size()});
       return true;
     case CopyKind::kCheck:
       return crc32c(frame) == task.checksums[chunk];

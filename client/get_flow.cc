@@ -65,7 +65,7 @@ KeyRange GetFlow::next_range(const QueueCore& core) const {
   KeyRange keys{.first = next_, .count = 0};
   const std::size_t most = std::min(core.batch_keys(), plan_.digests.size() - next_);
   if (is_views()) return {.first = next_, .count = most};
-  const std::uint64_t bytes_max = core.batch_bytes().value();
+  const std::uint64_t bytes_max = core.batch_bytes(next_).value();
   std::uint64_t bytes = 0;
   while (keys.count < most) {
     bytes += std::min(plan_.targets[keys.end()].size(), kBlockBytesMax.value());

@@ -97,14 +97,26 @@ bool PutFlow::is_next_to_commit(const Batch& batch) const noexcept {
 KeyRange PutFlow::next_range(const QueueCore& core) const {
   KeyRange keys{.first = next_, .count = 0};
   const std::size_t most = std::min(core.batch_keys(), plan_.digests.size() - next_);
-  const std::uint64_t bytes_max = core.batch_bytes().value();
+  const std::uint64_t bytes_max = core.batch_bytes(next_).value();
   std::uint64_t bytes = 0;
   while (keys.count < most) {
     bytes += lengths_[keys.end()];
     if (keys.count > 0 && bytes > bytes_max) break;
     ++keys.count;
   }
+  const bool is_last = keys.end() == plan_.digests.size();
+  if (is_last && bytes > 2 * kTailBytesMax.value()) keys.count -= tail_keys(keys);
   return keys;
+}
+
+std::size_t PutFlow::tail_keys(const KeyRange& keys) const {
+  std::size_t count = 0;
+  std::uint64_t bytes = lengths_[keys.end() - 1];
+  while (bytes <= kTailBytesMax.value()) {
+    ++count;
+    bytes += lengths_[keys.end() - 1 - count];
+  }
+  return count;
 }
 
 bool PutFlow::begin_reserve(QueueCore& core) {

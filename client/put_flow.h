@@ -71,6 +71,7 @@ class PutFlow final : public Flow {
   bool may_begin() const noexcept;
   bool is_next_to_commit(const Batch& batch) const noexcept;
   KeyRange next_range(const QueueCore& core) const;
+  std::size_t tail_keys(const KeyRange& keys) const;
   bool begin_reserve(QueueCore& core);
   bool ask_reserve(QueueCore& core, Batch& batch);
   bool ask_commit(QueueCore& core, Batch& batch);

@@ -357,7 +357,8 @@ std::size_t QueueCore::batch_keys() const noexcept {
   return std::min<std::size_t>(kBatchKeys, connection_.limits().batch_keys);
 }
 
-ByteCount QueueCore::batch_bytes() const noexcept {
+ByteCount QueueCore::batch_bytes(std::size_t first) const noexcept {
+  if (first == 0) return kLeadBytesMax;
   const ByteCount share(connection_.pool_bytes() / kPoolShares);
   return std::clamp(share, kBlockBytesMax, kBatchBytesMax);
 }

@@ -28,6 +28,11 @@ inline constexpr std::size_t kLentKeysMax = 2 * kBatchKeys;
 // Payload bytes of one batch, so that two batches of large blocks stay far below what a process may
 // hold lent.
 inline constexpr ByteCount kBatchBytesMax = 64_MiB;
+// Payload bytes of a request's first batch and of a put's last one. The daemon works on the first
+// reserve or get while nothing is copied, and on the last commit when all is: the less there is in
+// them the better, while every batch costs a message. Larger blocks make batches of one block.
+inline constexpr ByteCount kLeadBytesMax = 1_MiB;
+inline constexpr ByteCount kTailBytesMax = 512_KiB;
 // Keys of one request.
 inline constexpr std::size_t kRequestKeysMax = 16'384;
 
@@ -82,7 +87,8 @@ class QueueCore {
   bool can_ask() const noexcept { return connection_.is_ready() && !connection_.is_stale(); }
   bool is_mapped() const noexcept { return connection_.is_mapped(); }
   std::size_t batch_keys() const noexcept;
-  ByteCount batch_bytes() const noexcept;
+  // Payload bytes of the batch that begins with the request's key `first`.
+  ByteCount batch_bytes(std::size_t first) const noexcept;
   // The share of kLentKeysMax that a flow's batches take.
   bool take_lent(std::size_t keys);
   void give_lent(std::size_t keys) noexcept;

@@ -15,7 +15,7 @@ transport::Address parsed(const std::string& text) {
 
 }  // namespace
 
-World::World(const Environment& environment)
+World::World(const Environment& environment, Nanoseconds spin)
     : environment_(environment) {
   if (environment_.clock == nullptr) {
     clock_ = std::make_unique<SystemClock>();
@@ -26,7 +26,7 @@ World::World(const Environment& environment)
     environment_.random = random_.get();
   }
   if (environment_.connector == nullptr) {
-    connector_ = transport::make_connector(*environment_.clock);
+    connector_ = transport::make_connector(*environment_.clock, spin);
     environment_.connector = connector_.get();
   }
   if (environment_.mapper == nullptr) {
@@ -42,7 +42,7 @@ World::World(const Environment& environment)
 Session::Session(ClientOptions options, const Environment& environment)
     : options_(std::move(options)),
       address_(parsed(options_.server)),
-      world_(environment),
+      world_(environment, options_.spin),
       copy_pool_(options_.copy_threads > 0 ? std::make_unique<CopyPool>(options_.copy_threads)
                                            : nullptr),
       slabs_(world_.mapper()) {}

@@ -27,7 +27,7 @@ namespace cairn::client {
 // The world with every gap filled by the machine's own parts.
 class World {
  public:
-  explicit World(const Environment& environment);
+  World(const Environment& environment, Nanoseconds spin);
   const Clock& clock() const noexcept { return *environment_.clock; }
   Random& random() const noexcept { return *environment_.random; }
   transport::Connector& connector() const noexcept { return *environment_.connector; }

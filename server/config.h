@@ -2,6 +2,7 @@
 // with its place, and nothing is touched before the whole is right.
 #pragma once
 
+#include "base/clock.h"
 #include "base/units.h"
 
 #include <cstdint>
@@ -25,6 +26,7 @@ struct Config {
   ByteCount lent_max;  // 0: lent_max_for(dram_size)
   bool allow_weak_keys = false;
   std::uint32_t loops = 0;
+  Nanoseconds spin{0};
   std::string log_level;
 };
 

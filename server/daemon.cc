@@ -122,7 +122,7 @@ class Daemon::Impl final : private AdminPages {
 
   std::optional<StartFailure> open_store() {
     for (std::uint32_t i = 0; i < config().loops; ++i) {
-      auto poller = transport::make_asio_poller(clock_);
+      auto poller = transport::make_asio_poller(clock_, config().spin);
       if (!poller) return step_failure("event loop", poller.error());
       pollers_.push_back(*std::move(poller));
     }

@@ -120,6 +120,19 @@ std::optional<std::string> assign_bytes(const Setting& setting,
   return std::nullopt;
 }
 
+std::optional<std::string> assign_duration(const Setting& setting,
+                                           const RawValue& raw,
+                                           Nanoseconds& out) {
+  const std::optional<std::string> text = text_of(raw);
+  if (!text) return "a duration is needed (\"50us\", \"2s\"), not " + raw.type;
+  const std::optional<Nanoseconds> duration = parse_duration(*text);
+  if (!duration) return "not a duration; write a number and us, ms, s, m, h or d";
+  const auto ns = static_cast<std::uint64_t>(duration->count());
+  if (ns < setting.min || ns > setting.max) return "out of range";
+  out = *duration;
+  return std::nullopt;
+}
+
 std::optional<std::string> assign_integer(const Setting& setting,
                                           const RawValue& raw,
                                           std::uint32_t& out) {
@@ -143,6 +156,9 @@ std::optional<std::string> assign_setting(const Setting& setting,
   }
   if (const auto* bytes = std::get_if<ByteCount Config::*>(&setting.member)) {
     return assign_bytes(setting, raw, config.**bytes);
+  }
+  if (const auto* duration = std::get_if<Nanoseconds Config::*>(&setting.member)) {
+    return assign_duration(setting, raw, config.**duration);
   }
   if (const auto* number = std::get_if<std::uint32_t Config::*>(&setting.member)) {
     return assign_integer(setting, raw, config.**number);

@@ -1,6 +1,7 @@
 #include "server/settings.h"
 
 #include "base/check.h"
+#include "base/human.h"
 
 #include <algorithm>
 #include <array>
@@ -12,7 +13,7 @@ namespace {
 
 constexpr std::size_t kComparedKeyBytesMax = 128;
 
-constexpr std::array<Setting, 11> kSettings = {{
+constexpr std::array<Setting, 12> kSettings = {{
     {"data_dir",
      SettingKind::kDirectory,
      &Config::data_dir,
@@ -102,6 +103,15 @@ constexpr std::array<Setting, 11> kSettings = {{
      64,
      "",
      "Threads that serve clients; each client belongs to one of them."},
+    {"threads.spin",
+     SettingKind::kDuration,
+     &Config::spin,
+     R"("50us")",
+     0,
+     1'000'000,
+     "",
+     "How long a loop looks for the next message before it sleeps, after a wait that was as short; "
+     "0s: never. Saves a busy client the time of a wake-up for each message."},
     {"log.level",
      SettingKind::kChoice,
      &Config::log_level,
@@ -145,6 +155,8 @@ std::string kind_text(SettingKind kind) {
       return "address";
     case SettingKind::kBytes:
       return "bytes";
+    case SettingKind::kDuration:
+      return "duration";
     case SettingKind::kInteger:
       return "number";
     case SettingKind::kSwitch:
@@ -211,6 +223,9 @@ std::string exact_bytes_text(ByteCount bytes) {
 }
 
 std::string range_text(const Setting& setting) {
+  const auto duration_text = [](std::uint64_t ns) {
+    return ns == 0 ? "0s" : format_duration(Nanoseconds(static_cast<std::int64_t>(ns)));
+  };
   switch (setting.kind) {
     case SettingKind::kDirectory:
       return "an absolute path";
@@ -224,6 +239,8 @@ std::string range_text(const Setting& setting) {
                                 exact_bytes_text(ByteCount(setting.max));
       return setting.choices.empty() ? range : range + ", or " + std::string(setting.choices);
     }
+    case SettingKind::kDuration:
+      return duration_text(setting.min) + " to " + duration_text(setting.max);
     case SettingKind::kInteger:
       return std::to_string(setting.min) + " to " + std::to_string(setting.max);
     case SettingKind::kSwitch:
@@ -258,7 +275,9 @@ std::string settings_toml() {
   std::string out =
       "# cairnd: every key, at its default. `cairnd --check --config FILE` tests a file without\n"
       "# starting; `--set key=value` changes one key of one start. A key that is not known is an\n"
-      "# error. Sizes are bytes or carry a unit: 512MiB, 1.5GiB, 10GB (GB is 10^9).\n";
+      "# error. Sizes are bytes or carry a unit: 512MiB, 1.5GiB, 10GB (GB is 10^9). Durations "
+      "carry one\n"
+      "# of us, ms, s, m, h, d.\n";
   std::string_view table;
   for (const Setting& setting : kSettings) {
     const std::size_t dot = setting.key.rfind('.');

@@ -19,20 +19,24 @@ enum class SettingKind : std::uint8_t {
   kSocketPath,  // an absolute path of at most 107 bytes, or empty
   kLoopback,    // HOST:PORT of this machine alone, or empty
   kBytes,       // "512MiB", "1.5GiB" or a number of bytes
+  kDuration,    // "50us", "2s"
   kInteger,
   kSwitch,  // true or false
   kChoice,  // one of a list
 };
 
-using SettingMember = std::
-    variant<std::string Config::*, ByteCount Config::*, std::uint32_t Config::*, bool Config::*>;
+using SettingMember = std::variant<std::string Config::*,
+                                   ByteCount Config::*,
+                                   Nanoseconds Config::*,
+                                   std::uint32_t Config::*,
+                                   bool Config::*>;
 
 struct Setting {
   std::string_view key;
   SettingKind kind = SettingKind::kSwitch;
   SettingMember member;
   std::string_view default_text;  // as it stands in TOML
-  std::uint64_t min = 0;          // of kBytes and kInteger, both ends included
+  std::uint64_t min = 0;          // of kBytes, kDuration (ns) and kInteger, both ends included
   std::uint64_t max = 0;
   std::string_view choices;  // of kChoice: separated by '|'; of kBytes: a word that means 0
   std::string_view text;     // what it does, in full sentences

@@ -198,7 +198,8 @@ Status encode_header(const HeaderPage& header, HeaderSpan page) noexcept {
   for (std::size_t chunk = 0; chunk < chunk_count(header.length); ++chunk)
     put(page, kChecksumsAt + chunk * sizeof(std::uint32_t), header.checksums[chunk]);
   put_bytes(page, kAttributesAt, header.attributes);
-  put(page, kIdentityHashAt, identity_hash(page));
+  // Its own field is still zero, as the hash wants it.
+  put(page, kIdentityHashAt, xxh3_64(page.first<kLocationAt>()));
   return {};
 }
 

@@ -1,9 +1,11 @@
 #include "base/check.h"
 #include "base/checksum.h"
+#include "base/stream_copy.h"
 #include "storage/header_page.h"
 #include "storage/store_impl.h"
 
 #include <algorithm>
+#include <array>
 
 namespace cairn::storage {
 
@@ -19,6 +21,7 @@ void Store::Impl::commit(const Scope& scope,
   }
   for (std::size_t i = 0; i < items.size(); ++i)
     write_header(scope, items[i], claims[i]);
+  stream_fence();
   // From the last item to the first: the policy sees a chain's leaf first.
   std::uint32_t insertion = 0;
   for (std::size_t end = items.size(); end > 0;) {
@@ -69,12 +72,14 @@ void Store::Impl::write_header(const Scope& scope, const CommitItem& item, Claim
   header.length = claim.length;
   std::copy(item.checksums.begin(), item.checksums.end(), header.checksums.begin());
   header.attributes = item.attributes;
-  const auto page = dram_.header_page(claim.extents).first<kHeaderPageBytes>();
+  // Made here and streamed out: the frame's own lines are in no cache.
+  alignas(64) std::array<std::byte, kHeaderPageBytes> page;
   if (const Status written = encode_header(header, page); !written.has_value()) {
     const bool is_large = written.error().code == ErrorCode::kTooLarge;
     claim.status = is_large ? BlockStatus::kTooLarge : BlockStatus::kInvalid;
     return;
   }
+  stream_bytes(dram_.header_page(claim.extents).first<kHeaderPageBytes>(), page);
   claim.checksums_hash = checksums_hash_of(item.checksums);
   claim.attributes_hash = attributes_hash_of(item.attributes);
 }

@@ -157,8 +157,10 @@ class Poller {
 // Unix: creates the socket 0600 (an old socket file that nobody listens on is replaced). Errors:
 // kExists (somebody listens), kPermission, kIo, kInvalid.
 Result<std::unique_ptr<Listener>> listen(const Address& address) noexcept;
-std::unique_ptr<Connector> make_connector(const Clock& clock);
+// `spin` of both: base/spin_gate.h, the longest spin of a wait that seems worth one.
+std::unique_ptr<Connector> make_connector(const Clock& clock, Nanoseconds spin = Nanoseconds(0));
 // Errors: kIo.
-Result<std::unique_ptr<Poller>> make_asio_poller(const Clock& clock) noexcept;
+Result<std::unique_ptr<Poller>> make_asio_poller(const Clock& clock,
+                                                 Nanoseconds spin = Nanoseconds(0)) noexcept;
 
 }  // namespace cairn::transport

@@ -63,6 +63,7 @@ TEST(ParseBytes, RefusesEverythingElse) {
 
 TEST(ParseDuration, ReadsEveryUnit) {
   EXPECT_EQ(parse_duration("0s"), Milliseconds(0));
+  EXPECT_EQ(parse_duration("50us"), Nanoseconds(50'000));
   EXPECT_EQ(parse_duration("500ms"), Milliseconds(500));
   EXPECT_EQ(parse_duration("2s"), Milliseconds(2'000));
   EXPECT_EQ(parse_duration("5m"), Milliseconds(300'000));
@@ -74,12 +75,13 @@ TEST(ParseDuration, ReadsEveryUnit) {
 TEST(ParseDuration, IsExactInFractions) {
   EXPECT_EQ(parse_duration("1.005s"), Milliseconds(1'005));
   EXPECT_EQ(parse_duration("1.5h"), Milliseconds(5'400'000));
-  EXPECT_EQ(parse_duration("0.0019s"), Milliseconds(1));
+  EXPECT_EQ(parse_duration("0.0019s"), Nanoseconds(1'900'000));
+  EXPECT_EQ(parse_duration("0.0019us"), Nanoseconds(1));
 }
 
 TEST(ParseDuration, RefusesANumberWithoutUnitAndEverythingElse) {
   for (const char* const text :
-       {"", "5", "s", "-1s", "5 ", "5us", "5ns", "5min", "5sec", "1w", "1h30m", "1GiB", "inf s"})
+       {"", "5", "s", "-1s", "5 ", "5ns", "5min", "5sec", "1w", "1h30m", "1GiB", "inf s"})
     EXPECT_FALSE(parse_duration(text).has_value()) << '"' << text << '"';
 }
 
@@ -88,6 +90,20 @@ TEST(ParseDuration, RefusesMoreThanAHundredYears) {
   EXPECT_FALSE(parse_duration("36500.1d").has_value());
   EXPECT_FALSE(parse_duration("18446744073709551615d").has_value());
   EXPECT_GT(MonotonicTime{0} + kParsedDurationMax, MonotonicTime{0});
+}
+
+TEST(FormatDuration, UsesTheLargestUnitOfWhichItIsAWholeNumber) {
+  EXPECT_EQ(format_duration(Nanoseconds(0)), "0ns");
+  EXPECT_EQ(format_duration(Nanoseconds(7)), "7ns");
+  EXPECT_EQ(format_duration(Nanoseconds(50'000)), "50us");
+  EXPECT_EQ(format_duration(Milliseconds(1'500)), "1500ms");
+  EXPECT_EQ(format_duration(Milliseconds(120'000)), "2m");
+  EXPECT_EQ(format_duration(std::chrono::hours(72)), "3d");
+}
+
+TEST(FormatDuration, IsReadBackAsTheSame) {
+  for (const Nanoseconds duration : {Nanoseconds(1'000), Nanoseconds(999'000), kParsedDurationMax})
+    EXPECT_EQ(parse_duration(format_duration(duration)), duration);
 }
 
 TEST(FormatBytes, UsesTheLargestUnitThatFits) {

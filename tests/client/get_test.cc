@@ -48,6 +48,32 @@ TEST_F(GetTest, AsksInBatchesOfSixtyFour) {
   EXPECT_EQ(sizes, (std::vector<std::size_t>{64, 64, 64, 8}));
 }
 
+// The daemon finds the rest while the lead of 1 MiB is copied.
+TEST_F(GetTest, AsksForALeadAndTheRestAtOnce) {
+  Blocks blocks(1, 64, 65'536);
+  put(blocks);
+  ASSERT_TRUE(client_->get(blocks.get_request(ns_)).has_value());
+  EXPECT_EQ(blocks.right(), 64U);
+  ASSERT_EQ(daemon_->gets.size(), 2U);
+  EXPECT_EQ(daemon_->gets[0].digests.size(), 16U);
+  EXPECT_EQ(daemon_->gets[1].digests.size(), 48U);
+  run_for(Milliseconds(1));
+  EXPECT_EQ(daemon_->lent_count(), 0U);
+}
+
+TEST_F(GetTest, CutsAChainInItsLeadAndKeepsNothingOfTheRest) {
+  Blocks blocks(1, 64, 65'536);
+  put(blocks);
+  daemon_->forget(key(3));
+  ASSERT_TRUE(client_->get(blocks.get_request(ns_)).has_value());
+  auto expected = all(64, BlockStatus::kCut);
+  std::fill_n(expected.begin(), 2, BlockStatus::kOk);
+  expected[2] = BlockStatus::kMiss;
+  EXPECT_EQ(blocks.statuses(), expected);
+  run_for(Milliseconds(1));
+  EXPECT_EQ(daemon_->lent_count(), 0U);
+}
+
 TEST_F(GetTest, CutsAChainAcrossBatches) {
   Blocks blocks(1, 200, 100);
   put(blocks);

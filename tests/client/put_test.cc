@@ -30,6 +30,47 @@ TEST_F(PutTest, CarriesTheNextReserveInTheCommit) {
   EXPECT_EQ(daemon_->count(MessageType::kCommit), 10);
 }
 
+// A lead of 1 MiB, so that copying begins early; a tail of 512 KiB, so that the last commit is
+// short.
+TEST_F(PutTest, CutsALongRequestIntoALeadTheRestAndATail) {
+  Blocks blocks(1, 64, 65'536);
+  EXPECT_EQ(put(blocks), all(64, BlockStatus::kOk));
+  EXPECT_EQ(daemon_->published, blocks.digests);
+  ASSERT_EQ(daemon_->reserves.size(), 2U);
+  EXPECT_EQ(daemon_->reserves[0].digests.size(), 16U);
+  EXPECT_EQ(daemon_->reserves[1].digests.size(), 40U);
+  std::vector<std::size_t> sizes;
+  for (const wire::Commit& commit : daemon_->commits)
+    sizes.push_back(commit.entries.size());
+  EXPECT_EQ(sizes, (std::vector<std::size_t>{16, 40, 8}));
+  EXPECT_EQ(daemon_->lent_count(), 0U);
+}
+
+TEST_F(PutTest, BlocksAboveTheLeadAreBatchesOfOne) {
+  Blocks blocks(1, 3, 1'500'000);
+  EXPECT_EQ(put(blocks), all(3, BlockStatus::kOk));
+  ASSERT_EQ(daemon_->reserves.size(), 2U);
+  EXPECT_EQ(daemon_->reserves[0].digests.size(), 1U);
+  EXPECT_EQ(daemon_->reserves[1].digests.size(), 2U);
+}
+
+TEST_F(PutTest, AChainIsCutBetweenItsLeadAndTheRest) {
+  daemon_->change_reserve = [](wire::ReserveReply& reply) {
+    if (reply.grants.size() == 16) {
+      reply.grants[15] = {.status = BlockStatus::kBusy, .reason = BusyReason::kFrames};
+    }
+  };
+  Blocks blocks(1, 64, 65'536);
+  const auto statuses = put(blocks);
+  EXPECT_EQ(statuses[14], BlockStatus::kOk);
+  EXPECT_EQ(statuses[15], BlockStatus::kBusy);
+  EXPECT_EQ(statuses[16], BlockStatus::kCut);
+  EXPECT_EQ(statuses[63], BlockStatus::kCut);
+  EXPECT_EQ(daemon_->published.size(), 15U);
+  run_for(Milliseconds(1));
+  EXPECT_EQ(daemon_->lent_count(), 1U);  // the one that the changed grant kept to itself
+}
+
 TEST_F(PutTest, LaterBatchesNameTheirParentPositionAndBranch) {
   Blocks blocks(1, 130, 100);
   auto request = blocks.put_request(ns_);

@@ -139,6 +139,8 @@ TEST(Options, ValidateNamesTheFirstFieldThatIsWrong) {
   EXPECT_EQ(wrong([](ClientOptions& o) { o.backoff_min = Milliseconds(0); }), "backoff_min");
   EXPECT_EQ(wrong([](ClientOptions& o) { o.backoff_max = Milliseconds(1); }), "backoff_max");
   EXPECT_EQ(wrong([](ClientOptions& o) { o.copy_threads = 65; }), "copy_threads");
+  EXPECT_EQ(wrong([](ClientOptions& o) { o.spin = Nanoseconds(-1); }), "spin");
+  EXPECT_EQ(wrong([](ClientOptions& o) { o.spin = Milliseconds(2); }), "spin");
   EXPECT_EQ(wrong([](ClientOptions& o) { o.window = 1'025; }), "window");
 }
 

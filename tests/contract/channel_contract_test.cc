@@ -284,6 +284,7 @@ TEST_P(ChannelContract, KnowsWhetherItIsLocal) {
 INSTANTIATE_TEST_SUITE_P(Worlds,
                          ChannelContract,
                          ::testing::Values(ChannelWorldKind::kUnix,
+                                           ChannelWorldKind::kUnixSpinning,
                                            ChannelWorldKind::kTcp,
                                            ChannelWorldKind::kSimulated),
                          [](const auto& test) { return channel_world_name(test.param); });

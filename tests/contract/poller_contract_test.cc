@@ -227,6 +227,7 @@ TEST_P(PollerContract, AWakeBeforeTheWaitEndsItOnce) {
 INSTANTIATE_TEST_SUITE_P(Worlds,
                          PollerContract,
                          ::testing::Values(ChannelWorldKind::kUnix,
+                                           ChannelWorldKind::kUnixSpinning,
                                            ChannelWorldKind::kTcp,
                                            ChannelWorldKind::kSimulated),
                          [](const auto& test) { return channel_world_name(test.param); });

@@ -58,6 +58,7 @@ TEST_F(ConfigFile, IsDefaultWhenItIsEmpty) {
   EXPECT_EQ(outcome.config.lent_max, ByteCount(0));
   EXPECT_FALSE(outcome.config.allow_weak_keys);
   EXPECT_EQ(outcome.config.loops, 1U);
+  EXPECT_EQ(outcome.config.spin, std::chrono::microseconds(50));
   EXPECT_EQ(outcome.config.log_level, "info");
 }
 
@@ -66,7 +67,7 @@ TEST_F(ConfigFile, SetsEveryKey) {
       "data_dir = '/d'\n[listen]\nunix = '/s'\ntcp = '127.0.0.2:1'\n[admin]\nlisten = '[::1]:2'\n"
       "[pool]\ndir = '/p'\n[tiers.dram]\nsize = '1.5 GiB'\n[eviction]\npolicy = 'lru'\n"
       "[clients]\nlent_max = 104857600\n[keys]\nallow_weak = true\n[threads]\nloops = 4\n"
-      "[log]\nlevel = 'warning'\n");
+      "spin = '1ms'\n[log]\nlevel = 'warning'\n");
 
   EXPECT_TRUE(outcome.errors.empty()) << outcome.errors[0];
   EXPECT_EQ(outcome.config.data_dir, "/d");
@@ -78,6 +79,7 @@ TEST_F(ConfigFile, SetsEveryKey) {
   EXPECT_EQ(outcome.config.lent_max, 100_MiB);
   EXPECT_TRUE(outcome.config.allow_weak_keys);
   EXPECT_EQ(outcome.config.loops, 4U);
+  EXPECT_EQ(outcome.config.spin, Milliseconds(1));
   EXPECT_EQ(outcome.config.log_level, "warning");
   EXPECT_EQ(outcome.origins.size(), settings().size());
   EXPECT_EQ(outcome.origin("tiers.dram.size"), path_ + ":10");
@@ -167,6 +169,10 @@ TEST_F(ConfigFile, RefusesPathsThatCannotBe) {
 TEST_F(ConfigFile, RefusesOtherTypesAndChoices) {
   expect_parts(error("[threads]\nloops = '4'\n"), {"a whole number is needed, not a string"});
   expect_parts(error("[threads]\nloops = 65\n"), {"out of range (allowed: 1 to 64; default: 1)"});
+  expect_parts(error("[threads]\nspin = 50\n"), {"a duration is needed", "not an integer"});
+  expect_parts(error("[threads]\nspin = '50'\n"), {"write a number and us, ms, s, m, h or d"});
+  expect_parts(error("[threads]\nspin = '2ms'\n"),
+               {"out of range (allowed: 0s to 1ms; default: \"50us\")"});
   expect_parts(error("[keys]\nallow_weak = 1\n"), {"true or false is needed, not an integer"});
   expect_parts(error("[eviction]\npolicy = 'fifo'\n"), {"not one of the choices (allowed: lru;"});
   expect_parts(error("[log]\nlevel = 'info|warning'\n"), {"not one of the choices"});

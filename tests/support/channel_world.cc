@@ -25,9 +25,10 @@ using transport::Poller;
 
 class SocketWorld final : public ChannelWorld {
  public:
-  explicit SocketWorld(bool is_unix)
+  explicit SocketWorld(bool is_unix, Nanoseconds spin = Nanoseconds(0))
       : is_unix_(is_unix),
-        connector_(transport::make_connector(clock_)) {}
+        spin_(spin),
+        connector_(transport::make_connector(clock_, spin)) {}
 
   const Clock& clock() const override { return clock_; }
   std::unique_ptr<Listener> listen() override {
@@ -36,7 +37,7 @@ class SocketWorld final : public ChannelWorld {
   }
   Connector& connector() override { return *connector_; }
   std::unique_ptr<Poller> make_poller() override {
-    return transport::make_asio_poller(clock_).value();
+    return transport::make_asio_poller(clock_, spin_).value();
   }
   bool has_descriptors() const override { return is_unix_; }
   int make_descriptor() override { return ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); }
@@ -59,6 +60,7 @@ class SocketWorld final : public ChannelWorld {
 
  private:
   bool is_unix_;
+  Nanoseconds spin_;
   SystemClock clock_;
   TempDir directory_;
   std::unique_ptr<Connector> connector_;
@@ -113,6 +115,9 @@ class SimulatedWorld final : public ChannelWorld {
 
 std::unique_ptr<ChannelWorld> make_channel_world(ChannelWorldKind kind) {
   if (kind == ChannelWorldKind::kSimulated) return std::make_unique<SimulatedWorld>();
+  if (kind == ChannelWorldKind::kUnixSpinning) {
+    return std::make_unique<SocketWorld>(true, Milliseconds(1));
+  }
   return std::make_unique<SocketWorld>(kind == ChannelWorldKind::kUnix);
 }
 
@@ -120,6 +125,8 @@ std::string channel_world_name(ChannelWorldKind kind) {
   switch (kind) {
     case ChannelWorldKind::kUnix:
       return "Unix";
+    case ChannelWorldKind::kUnixSpinning:
+      return "UnixSpinning";
     case ChannelWorldKind::kTcp:
       return "Tcp";
     case ChannelWorldKind::kSimulated:

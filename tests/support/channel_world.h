@@ -1,5 +1,5 @@
-// One face over the three worlds in which the contract of the control channel must hold: unix
-// sockets, TCP on loopback and the simulated network.
+// One face over the worlds in which the contract of the control channel must hold: unix
+// sockets (with waits that sleep and that spin), TCP on loopback and the simulated network.
 #pragma once
 
 #include "base/random.h"
@@ -45,7 +45,7 @@ class ChannelWorld {
   MonotonicTime soon() const { return clock().now() + kPatience; }
 };
 
-enum class ChannelWorldKind : std::uint8_t { kUnix, kTcp, kSimulated };
+enum class ChannelWorldKind : std::uint8_t { kUnix, kUnixSpinning, kTcp, kSimulated };
 std::unique_ptr<ChannelWorld> make_channel_world(ChannelWorldKind kind);
 std::string channel_world_name(ChannelWorldKind kind);
 

@@ -11,10 +11,15 @@
 namespace cairn::transport {
 namespace {
 
-TEST(PollerWake, FromAnotherThreadEndsEachWait) {
+// With waits that sleep and that spin.
+class PollerWake : public ::testing::TestWithParam<Nanoseconds> {};
+
+INSTANTIATE_TEST_SUITE_P(Spins, PollerWake, ::testing::Values(Nanoseconds(0), Nanoseconds(50'000)));
+
+TEST_P(PollerWake, FromAnotherThreadEndsEachWait) {
   constexpr int kRounds = 2'000;
   const SystemClock clock;
-  const auto poller = make_asio_poller(clock).value();
+  const auto poller = make_asio_poller(clock, GetParam()).value();
   std::atomic<int> asked{0};
   std::thread other([&] {
     for (int done = 0; done < kRounds; ++done) {
@@ -33,11 +38,11 @@ TEST(PollerWake, FromAnotherThreadEndsEachWait) {
   EXPECT_LT(clock.now(), until);
 }
 
-TEST(PollerWake, FromManyThreadsAtOnceIsNeverLost) {
+TEST_P(PollerWake, FromManyThreadsAtOnceIsNeverLost) {
   constexpr int kThreads = 4;
   constexpr int kWakes = 5'000;
   const SystemClock clock;
-  const auto poller = make_asio_poller(clock).value();
+  const auto poller = make_asio_poller(clock, GetParam()).value();
   std::atomic<int> given{0};
   std::vector<std::thread> others;
   for (int i = 0; i < kThreads; ++i) {

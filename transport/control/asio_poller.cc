@@ -4,6 +4,7 @@
 // at the start of the next wait(): arming asks the kernel afresh (epoll_ctl), which makes the whole
 // level-triggered. A descriptor that nothing happens on costs nothing.
 #include "base/check.h"
+#include "base/spin_gate.h"
 #include "transport/channel.h"
 #include "transport/control/owned_fd.h"
 #include "transport/control/socket_channel.h"
@@ -15,6 +16,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstddef>
@@ -64,8 +66,9 @@ struct Watch {
 
 class AsioPoller final : public Poller {
  public:
-  AsioPoller(const Clock& clock, OwnedFd wake)
+  AsioPoller(const Clock& clock, OwnedFd wake, Nanoseconds spin)
       : clock_(clock),
+        spin_gate_(spin),
         wake_(std::move(wake)),
         wake_descriptor_(context_, wake_.get()) {}
   ~AsioPoller() override {
@@ -102,9 +105,11 @@ class AsioPoller final : public Poller {
   void list_to_arm(Watch& watch);
   void completed(std::uint64_t id, WaitKind kind, const boost::system::error_code& error);
   bool run(MonotonicTime until);
+  bool spin(MonotonicTime end);
   std::size_t take_ready(std::span<Event> out) noexcept;
 
   const Clock& clock_;
+  SpinGate spin_gate_;
   OwnedFd wake_;
   asio::io_context context_{1};  // one thread runs it
   asio::executor_work_guard<asio::io_context::executor_type> work_{context_.get_executor()};
@@ -250,7 +255,18 @@ bool AsioPoller::run(MonotonicTime until) {
     context_.poll();
     return false;
   }
-  return context_.run_one_for(step) > 0 || step == kWaitStepMax;
+  const MonotonicTime begin = clock_.now();
+  const bool has_come = spin(std::min(until, begin + spin_gate_.budget())) ||
+                        context_.run_one_for(wait_step(until, clock_)) > 0;
+  spin_gate_.waited(clock_.now() - begin, has_come);
+  return has_come || step == kWaitStepMax;
+}
+
+bool AsioPoller::spin(MonotonicTime end) {
+  while (clock_.now() < end) {
+    if (context_.poll_one() > 0) return true;
+  }
+  return false;
 }
 
 std::size_t AsioPoller::take_ready(std::span<Event> out) noexcept {
@@ -291,11 +307,11 @@ std::size_t AsioPoller::wait(std::span<Event> out, MonotonicTime until) noexcept
 
 }  // namespace
 
-Result<std::unique_ptr<Poller>> make_asio_poller(const Clock& clock) noexcept {
+Result<std::unique_ptr<Poller>> make_asio_poller(const Clock& clock, Nanoseconds spin) noexcept {
   OwnedFd wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!wake.is_open()) return Error{ErrorCode::kIo, errno, "eventfd"};
   try {
-    return std::unique_ptr<Poller>(std::make_unique<AsioPoller>(clock, std::move(wake)));
+    return std::unique_ptr<Poller>(std::make_unique<AsioPoller>(clock, std::move(wake), spin));
   } catch (const boost::system::system_error& error) {
     return Error{ErrorCode::kIo, error.code().value(), "poller"};
   } catch (...) {

@@ -69,9 +69,10 @@ void tune_tcp(int socket) noexcept {
   set(IPPROTO_TCP, TCP_USER_TIMEOUT, kUnacknowledgedMs);
 }
 
-SocketChannel::SocketChannel(OwnedFd socket, bool is_local) noexcept
+SocketChannel::SocketChannel(OwnedFd socket, bool is_local, SpinGate spin_gate) noexcept
     : socket_(std::move(socket)),
-      is_local_(is_local) {
+      is_local_(is_local),
+      spin_gate_(spin_gate) {
   CAIRN_CHECK(socket_.is_open());
 }
 

@@ -9,6 +9,7 @@
 #pragma once
 
 #include "base/result.h"
+#include "base/spin_gate.h"
 #include "transport/channel.h"
 #include "transport/control/descriptor_inbox.h"
 #include "transport/control/frame_assembler.h"
@@ -25,7 +26,7 @@ namespace cairn::transport {
 class SocketChannel final : public Channel {
  public:
   // Takes a connected socket; every call on it is made non-blocking.
-  SocketChannel(OwnedFd socket, bool is_local) noexcept;
+  SocketChannel(OwnedFd socket, bool is_local, SpinGate spin_gate = SpinGate()) noexcept;
 
   using Channel::send;
   Status send(std::span<const std::byte> frame, std::span<const int> fds) noexcept override;
@@ -41,6 +42,9 @@ class SocketChannel final : public Channel {
   // cannot know of frames that lie in our buffer already.
   bool has_buffered() const noexcept { return receive_error_.has_value() || assembler_.has_next(); }
 
+  // Of those who wait for this channel alone.
+  SpinGate& spin_gate() noexcept { return spin_gate_; }
+
  private:
   struct Progress {
     bool has_bytes = false;
@@ -53,6 +57,7 @@ class SocketChannel final : public Channel {
 
   OwnedFd socket_;
   bool is_local_;
+  SpinGate spin_gate_;
   FrameAssembler assembler_;
   DescriptorInbox inbox_;
   SendQueue outbox_;

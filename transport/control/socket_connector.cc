@@ -51,8 +51,9 @@ bool is_joined_to_itself(int socket) {
 
 class SocketConnector final : public Connector {
  public:
-  explicit SocketConnector(const Clock& clock) noexcept
-      : clock_(clock) {}
+  SocketConnector(const Clock& clock, Nanoseconds spin) noexcept
+      : clock_(clock),
+        spin_(spin) {}
 
   Result<std::unique_ptr<Channel>> connect(const Address& address,
                                            Milliseconds timeout) noexcept override;
@@ -66,6 +67,7 @@ class SocketConnector final : public Connector {
   Result<OwnedFd> connect_tcp(const SocketAddress& address, const Deadline& deadline);
 
   const Clock& clock_;
+  const Nanoseconds spin_;
 };
 
 // A blocking socket with a send time-out, because a unix socket whose listener has a full backlog
@@ -113,7 +115,7 @@ Result<std::unique_ptr<Channel>> SocketConnector::connect(const Address& address
     const auto name = unix_socket_address(address.path);
     if (!name) return Error{ErrorCode::kIo, name.error().sys, name.error().what};
     CAIRN_TRY(OwnedFd socket, connect_unix(*name, deadline));
-    return std::make_unique<SocketChannel>(std::move(socket), true);
+    return std::make_unique<SocketChannel>(std::move(socket), true, SpinGate(spin_));
   }
   const auto names = resolve(address);
   if (!names && names.error().code == ErrorCode::kNotFound) {
@@ -131,16 +133,28 @@ Result<std::unique_ptr<Channel>> SocketConnector::connect(const Address& address
 }
 
 bool SocketConnector::wait(Channel& channel, MonotonicTime until) noexcept {
-  const auto* const socket = dynamic_cast<const SocketChannel*>(&channel);
-  if (socket != nullptr && socket->has_buffered()) return true;
+  auto* const socket = dynamic_cast<SocketChannel*>(&channel);
   const short events = channel.queued() > ByteCount() ? POLLIN | POLLOUT : POLLIN;
-  return wait_for(channel.fd(), events, until, clock_);
+  if (socket == nullptr) return wait_for(channel.fd(), events, until, clock_);
+  if (socket->has_buffered()) return true;
+  SpinGate& gate = socket->spin_gate();
+  const MonotonicTime begin = clock_.now();
+  const MonotonicTime spin_end = std::min(until, begin + gate.budget());
+  MonotonicTime now = begin;
+  bool has_come = false;
+  while (!has_come && now < spin_end) {
+    has_come = wait_for(socket->fd(), events, now, clock_);
+    now = clock_.now();
+  }
+  has_come = has_come || wait_for(socket->fd(), events, until, clock_);
+  gate.waited(clock_.now() - begin, has_come);
+  return has_come;
 }
 
 }  // namespace
 
-std::unique_ptr<Connector> make_connector(const Clock& clock) {
-  return std::make_unique<SocketConnector>(clock);
+std::unique_ptr<Connector> make_connector(const Clock& clock, Nanoseconds spin) {
+  return std::make_unique<SocketConnector>(clock, spin);
 }
 
 }  // namespace cairn::transport
