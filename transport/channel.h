@@ -22,7 +22,7 @@
 
 namespace cairn::transport {
 
-// "unix:/run/cairn.sock" or "host:port" (IPv4, [IPv6] or a name that resolves).
+// "unix:/run/cairn.sock" or "host:port" (IPv4, [IPv6] or localhost).
 struct Address {
   bool is_unix = false;
   std::string path;  // unix
@@ -104,7 +104,8 @@ class Connector {
   Connector& operator=(const Connector&) = delete;
   virtual ~Connector() = default;
   // Connects within `timeout`. Blocks no longer than that (a simulated one never). Errors:
-  // kPeerGone (refused, no such socket), kTimeout, kPermission, kIo.
+  // kPeerGone (refused, no such socket), kTimeout, kPermission, kInvalid (a name instead of an IP
+  // address), kIo.
   virtual Result<std::unique_ptr<Channel>> connect(const Address& address,
                                                    Milliseconds timeout) noexcept = 0;
   // Waits until `channel` is readable (or writable, when it has bytes queued) or `until` passes.

@@ -131,8 +131,8 @@ void add_bench(CLI::App& app, Words& words) {
       ->capture_default_str()
       ->check(CLI::Range(1, 1000));
   local->add_flag("--quick", words.bench.is_quick, "one small round, to see that it runs");
-  local->callback([&words, local] {
-    words.bench.starts_daemon = local->count("--server") == 0;
+  local->callback([&words, &app, local] {
+    words.bench.starts_daemon = app.count("--server") + local->count("--server") == 0;
     words.exit_code = run_bench_local(words.common, words.bench);
   });
 }
@@ -162,6 +162,7 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   app.footer("Example:\n  cairn status --server unix:/run/cairn/cairnd.sock");
   Words words;
+  add_common(&app, words);  // before the command as well as behind it
   add_small_commands(app, words);
   add_replay(app, words);
   add_bench(app, words);

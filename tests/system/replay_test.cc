@@ -120,14 +120,26 @@ TEST(Replay, ABrokenTraceIsNamedWithItsLine) {
   EXPECT_NE(finished.errors.find("trace.jsonl:2"), std::string::npos) << finished.errors;
 }
 
+Finished run_cairn(std::vector<std::string> words) {
+  words.insert(words.begin(), sibling_program("cairn"));
+  return run_to_end(
+      {.command = std::move(words), .environment = {}, .user = {}, .address_space_max = {}});
+}
+
 TEST(Command, WithoutADaemonSaysWhatToDo) {
-  const Finished finished = run_to_end(
-      {.command = {sibling_program("cairn"), "status", "--server", "unix:/nonexistent/cairnd.sock"},
-       .environment = {},
-       .user = {},
-       .address_space_max = {}});
+  for (const auto& words : {std::vector<std::string>{"status", "--server", "unix:/none/s.sock"},
+                            std::vector<std::string>{"--server", "unix:/none/s.sock", "status"}}) {
+    const Finished finished = run_cairn(words);
+    EXPECT_EQ(finished.code, 1);
+    EXPECT_NE(finished.errors.find("no daemon answers there"), std::string::npos)
+        << finished.errors;
+  }
+}
+
+TEST(Command, OfANameThatIsNoAddressSaysSoAtOnce) {
+  const Finished finished = run_cairn({"status", "--server", "cache-3.example.org:7000"});
   EXPECT_EQ(finished.code, 1);
-  EXPECT_NE(finished.errors.find("no daemon answers there"), std::string::npos) << finished.errors;
+  EXPECT_NE(finished.errors.find("give an IP or localhost"), std::string::npos) << finished.errors;
 }
 
 TEST(Command, BenchLocalRunsAndItsRatiosArePositive) {

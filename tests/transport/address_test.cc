@@ -75,11 +75,14 @@ TEST(Resolve, AnswersNumbersAndLocalhostWithoutAsking) {
   EXPECT_EQ(to_address(local->back()).to_string(), "[::1]:9");
 }
 
-TEST(Resolve, SaysThatThereIsNoSuchHost) {
-  Address address;  // the empty name is known to be nobody's without asking anybody
-  const auto found = resolve(address);
-  ASSERT_FALSE(found);
-  EXPECT_EQ(found.error().code, ErrorCode::kNotFound);
+TEST(Resolve, LooksNoNameUp) {
+  for (const std::string host : {"", "host", "db-1.example.org", "127.0.0.1.", "local host"}) {
+    Address address;
+    address.host = host;
+    const auto found = resolve(address);
+    ASSERT_FALSE(found) << host;
+    EXPECT_EQ(found.error().code, ErrorCode::kInvalid);
+  }
 }
 
 }  // namespace

@@ -206,7 +206,7 @@ TEST_F(SocketListenerTest, ConnectingSaysWhatIsWrong) {
   EXPECT_EQ(code(unix_address()), ErrorCode::kPeerGone);
   leave_stale_socket();
   EXPECT_EQ(code(unix_address()), ErrorCode::kPeerGone);
-  EXPECT_EQ(code(Address{}), ErrorCode::kPeerGone);
+  EXPECT_EQ(code(Address{}), ErrorCode::kInvalid);
   Address too_long = unix_address();
   too_long.path = std::string(200, 'p');
   EXPECT_EQ(code(too_long), ErrorCode::kIo);

@@ -3,20 +3,16 @@
 #include "base/check.h"
 
 #include <arpa/inet.h>
-#include <netdb.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
-#include <memory>
 #include <string>
 
 namespace cairn::transport {
 namespace {
-
-constexpr std::size_t kAddressesMax = 16;  // of one name; more are not tried
 
 SocketAddress v4_address(in_addr host, std::uint16_t port) {
   SocketAddress address;
@@ -36,39 +32,6 @@ SocketAddress v6_address(const in6_addr& host, std::uint16_t port) {
   address.v6.sin6_port = htons(port);
   address.bytes = sizeof(address.v6);
   return address;
-}
-
-Error resolver_error(int code) {
-  switch (code) {
-    case EAI_NONAME:
-    case EAI_NODATA:
-      return {ErrorCode::kNotFound, 0, "resolve: no such host"};
-    case EAI_AGAIN:
-      return {ErrorCode::kTimeout, 0, "resolve: the resolver did not answer"};
-    default:
-      return {ErrorCode::kIo, code == EAI_SYSTEM ? errno : 0, "getaddrinfo"};
-  }
-}
-
-Result<std::vector<SocketAddress>> ask_resolver(const Address& address) {
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  addrinfo* first = nullptr;
-  const int code = ::getaddrinfo(address.host.c_str(), nullptr, &hints, &first);
-  if (code != 0) return resolver_error(code);
-  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(first, &::freeaddrinfo);
-  std::vector<SocketAddress> found;
-  for (const addrinfo* at = first; at != nullptr && found.size() < kAddressesMax;
-       at = at->ai_next) {
-    SocketAddress next;
-    if (at->ai_family != AF_INET && at->ai_family != AF_INET6) continue;
-    std::memcpy(&next.any, at->ai_addr, at->ai_addrlen);
-    next.bytes = at->ai_addrlen;
-    (at->ai_family == AF_INET ? next.v4.sin_port : next.v6.sin6_port) = htons(address.port);
-    found.push_back(next);
-  }
-  if (found.empty()) return resolver_error(EAI_NONAME);
-  return found;
 }
 
 }  // namespace
@@ -106,7 +69,7 @@ Result<std::vector<SocketAddress>> resolve(const Address& address) noexcept {
     return std::vector{v4_address({htonl(INADDR_LOOPBACK)}, address.port),
                        v6_address(in6addr_loopback, address.port)};
   }
-  return ask_resolver(address);
+  return Error{ErrorCode::kInvalid, 0, "address: names are not looked up; give an IP or localhost"};
 }
 
 Address to_address(const SocketAddress& address) {

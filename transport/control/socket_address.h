@@ -33,9 +33,8 @@ Result<SocketAddress> unix_socket_address(std::string_view path) noexcept;
 // A name in the abstract namespace, which disappears with its last socket.
 SocketAddress abstract_socket_address(std::string_view name) noexcept;
 
-// Every address that host and port mean, in the order to try them. Numbers and "localhost" never
-// ask the system's resolver; other names do and wait as long as the resolver does. Errors:
-// kNotFound (no such host), kTimeout (the resolver did not answer), kIo.
+// Every address that host and port mean, in the order to try them. Only numbers and
+// "localhost": the system's resolver keeps no deadline. Errors: kInvalid (another name).
 Result<std::vector<SocketAddress>> resolve(const Address& address) noexcept;
 
 // "127.0.0.1:80" with the port of a bound or connected socket's name.

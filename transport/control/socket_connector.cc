@@ -118,9 +118,6 @@ Result<std::unique_ptr<Channel>> SocketConnector::connect(const Address& address
     return std::make_unique<SocketChannel>(std::move(socket), true, SpinGate(spin_));
   }
   const auto names = resolve(address);
-  if (!names && names.error().code == ErrorCode::kNotFound) {
-    return Error{ErrorCode::kPeerGone, 0, names.error().what};
-  }
   if (!names) return names.error();
   Error last = connect_error(ETIMEDOUT);
   for (const SocketAddress& name : *names) {

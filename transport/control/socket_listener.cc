@@ -112,10 +112,8 @@ Result<std::unique_ptr<Listener>> SocketListener::open_unix(const Address& addre
 }
 
 Result<std::unique_ptr<Listener>> SocketListener::open_tcp(const Address& address) noexcept {
-  const auto names = resolve(address);
-  if (!names && names.error().code == ErrorCode::kIo) return names.error();
-  if (!names) return Error{ErrorCode::kInvalid, 0, "no such host to listen on"};
-  CAIRN_TRY(OwnedFd socket, bind_tcp(names->front()));
+  CAIRN_TRY(const std::vector<SocketAddress> names, resolve(address));
+  CAIRN_TRY(OwnedFd socket, bind_tcp(names.front()));
   SocketAddress bound;
   bound.bytes = sizeof(bound.v6);
   if (::getsockname(socket.get(), &bound.any, &bound.bytes) != 0) {
