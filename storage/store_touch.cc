@@ -37,7 +37,7 @@ std::optional<BlockRef> Store::Impl::find_lost_parent(BlockRef block) noexcept {
 
 bool Store::Impl::read_parent(const Record& record, DigestWords& parent) const noexcept {
   // Copied, since clients can write it: a page that they did write names nothing.
-  std::array<std::byte, kHeaderPageBytes> page;
+  std::array<std::byte, kHeaderPageBytes> page{};
   const std::span<const std::byte> shared = dram_.header_page(record.extents());
   std::copy_n(shared.begin(), page.size(), page.begin());
   const Result<HeaderPage> header = decode_header(page);

@@ -12,6 +12,10 @@ RecordSet::RecordSet()
 
 bool RecordSet::insert(RecordNumber number) {
   if (size_ * 2 >= slots_.size()) grow();
+  return place(number);
+}
+
+bool RecordSet::place(RecordNumber number) {
   const std::size_t mask = slots_.size() - 1;
   // The golden ratio spreads neighbouring numbers; the slots are never more than half full.
   std::size_t at = (std::size_t{number} * 0x9E3779B97F4A7C15ULL >> 32U) & mask;
@@ -29,7 +33,7 @@ void RecordSet::grow() {
   old.swap(slots_);
   size_ = 0;
   for (const std::uint32_t slot : old)
-    if (slot != 0) insert(slot - 1);
+    if (slot != 0) place(slot - 1);
 }
 
 std::vector<TouchTip> TouchOrder::take() {

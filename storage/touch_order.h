@@ -29,6 +29,8 @@ class RecordSet {
 
  private:
   void grow();
+  // insert() where there is room.
+  bool place(RecordNumber number);
   std::vector<std::uint32_t> slots_;  // number + 1; 0 is free
   std::size_t size_ = 0;
 };
