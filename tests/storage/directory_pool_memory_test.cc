@@ -205,8 +205,10 @@ OwnedFd receive_descriptor(int socket) {
   message.msg_control = control;
   message.msg_controllen = sizeof(control);
   if (::recvmsg(socket, &message, MSG_CMSG_CLOEXEC) != 1) return {};
+  const cmsghdr* const header = CMSG_FIRSTHDR(&message);
+  if (header == nullptr) return {};
   int fd = -1;
-  std::memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof(fd));
+  std::memcpy(&fd, CMSG_DATA(header), sizeof(fd));
   return OwnedFd(fd);
 }
 

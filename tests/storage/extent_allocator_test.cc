@@ -84,40 +84,66 @@ struct Churn {
 };
 
 // Takes and gives at random; every answer is checked against the model.
+class Churning {
+ public:
+  explicit Churning(const Churn& plan)
+      : count_max_(plan.count_max),
+        random_(plan.seed) {
+    for (const auto& [first, count] : {std::pair<std::uint32_t, std::uint32_t>{4096, 4096},
+                                       {0, 4096},
+                                       {8192, 1000},
+                                       {12288, 4096}}) {
+      allocator_.add_region(first, count);
+      model_.add_region(first, count);
+    }
+  }
+
+  void step(int number) {
+    const bool is_filling = (number / 500) % 2 == 0;
+    if (live_.empty() || random_.below(10) < (is_filling ? 7U : 3U)) {
+      take();
+    } else {
+      give();
+    }
+  }
+  void finish() {
+    for (const Extent& extent : live_)
+      allocator_.release(extent);
+    EXPECT_EQ(allocator_.figures().free_runs, 4U);
+    EXPECT_EQ(allocator_.free_granules(), allocator_.capacity());
+  }
+
+ private:
+  void take() {
+    const auto count = static_cast<std::uint32_t>(1 + random_.below(count_max_));
+    const std::optional<Extent> extent = allocator_.allocate(count);
+    if (!extent) return;
+    ASSERT_EQ(extent->count, count);
+    ASSERT_NO_FATAL_FAILURE(model_.take(*extent));
+    live_.push_back(*extent);
+    expect_same(allocator_, model_);
+  }
+  void give() {
+    std::swap(live_[random_.below(live_.size())], live_.back());
+    allocator_.release(live_.back());
+    model_.give(live_.back().first, live_.back().count);
+    live_.pop_back();
+    expect_same(allocator_, model_);
+  }
+
+  std::uint32_t count_max_;
+  SeededRandom random_;
+  ExtentAllocator allocator_;
+  ReferenceModel model_;
+  std::vector<Extent> live_;
+};
+
 void churn(const Churn& plan) {
   SCOPED_TRACE(::testing::Message() << "CAIRN_SEED=" << plan.seed);
-  SeededRandom random(plan.seed);
-  ExtentAllocator allocator;
-  ReferenceModel model;
-  for (const auto& [first, count] : {std::pair<std::uint32_t, std::uint32_t>{4096, 4096},
-                                     {0, 4096},
-                                     {8192, 1000},
-                                     {12288, 4096}}) {
-    allocator.add_region(first, count);
-    model.add_region(first, count);
-  }
-  std::vector<Extent> live;
-  for (int step = 0; step < plan.steps; ++step) {
-    const bool is_filling = (step / 500) % 2 == 0;
-    if (live.empty() || random.below(10) < (is_filling ? 7U : 3U)) {
-      const auto count = static_cast<std::uint32_t>(1 + random.below(plan.count_max));
-      const std::optional<Extent> extent = allocator.allocate(count);
-      if (!extent) continue;
-      ASSERT_EQ(extent->count, count);
-      ASSERT_NO_FATAL_FAILURE(model.take(*extent));
-      live.push_back(*extent);
-    } else {
-      std::swap(live[random.below(live.size())], live.back());
-      allocator.release(live.back());
-      model.give(live.back().first, live.back().count);
-      live.pop_back();
-    }
-    ASSERT_NO_FATAL_FAILURE(expect_same(allocator, model));
-  }
-  for (const Extent& extent : live)
-    allocator.release(extent);
-  EXPECT_EQ(allocator.figures().free_runs, 4U);
-  EXPECT_EQ(allocator.free_granules(), allocator.capacity());
+  Churning churning(plan);
+  for (int step = 0; step < plan.steps; ++step)
+    ASSERT_NO_FATAL_FAILURE(churning.step(step));
+  churning.finish();
 }
 
 TEST(ExtentAllocator, NeverOverlapsNeverLosesAndCoalescesFully) {
@@ -182,6 +208,7 @@ TEST(ExtentAllocator, SaysHowScatteredTheFreeSpaceIs) {
   ExtentAllocator allocator;
   allocator.add_region(0, 40);
   std::vector<Extent> live;
+  live.reserve(4);
   for (int i = 0; i < 4; ++i)
     live.push_back(*allocator.allocate(10));
   allocator.release(live[0]);
@@ -209,6 +236,7 @@ TEST(ExtentAllocatorDeathTest, AbortsOnADoubleRelease) {
   ExtentAllocator allocator;
   allocator.add_region(0, 1000);
   std::vector<Extent> live;
+  live.reserve(3);
   for (int i = 0; i < 3; ++i)
     live.push_back(*allocator.allocate(200));
   allocator.release(live[0]);

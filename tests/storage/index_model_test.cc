@@ -231,9 +231,7 @@ class ReplacedTables final : public ModelCase {
   explicit ReplacedTables(int readers)
       : readers_(readers) {}
   std::vector<std::function<void()>> threads() override {
-    std::vector<std::function<void()>> out;
-    for (int i = 0; i < readers_; ++i)
-      out.push_back([this] { read(); });
+    std::vector<std::function<void()>> out(static_cast<std::size_t>(readers_), [this] { read(); });
     out.push_back([this] {
       replace(1);
       replace(2);

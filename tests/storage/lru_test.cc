@@ -71,7 +71,7 @@ TEST(LruPolicy, KeepsTheOrderOfAnyMixOfUses) {
 TEST(LruPolicy, CostsEightBytesARecordNumberInUse) {
   const auto policy = make_eviction_policy("lru", 1'000'000);
   policy->insert(99, {});
-  EXPECT_EQ(policy->memory(), ByteCount(101 * 8));
+  EXPECT_EQ(policy->memory(), 8_B * 101);
 }
 
 TEST(LruPolicy, UnknownNamesAreNoPolicy) {

@@ -71,6 +71,7 @@ void put_chain(StoreFixture& f, SeededRandom& random, Counts& counts) {
 
 void ask(StoreFixture& f, SeededRandom& random) {
   std::vector<BlockDigest> keys;
+  keys.reserve(40);
   for (int i = 0; i < 40; ++i)
     keys.push_back(StoreFixture::digest(1 + random.below(kKeys)));
   std::vector<LookupHit> hits(keys.size());
@@ -139,6 +140,7 @@ TEST(StoreConcurrency, AfterAPurgeReturnsNobodyIsGivenTheOldEpoch) {
   std::atomic<bool> is_done{false};
   std::atomic<std::uint64_t> late{0};
   std::vector<std::thread> readers;
+  readers.reserve(3);
   for (int i = 0; i < 3; ++i) {
     readers.emplace_back([&] {
       while (!is_done) {
@@ -184,6 +186,7 @@ TEST(StoreConcurrency, ABlockThatStaysIsFoundWhileTheIndexGrowsAroundIt) {
   std::atomic<bool> is_done{false};
   std::atomic<std::uint64_t> missed{0};
   std::vector<std::thread> readers;
+  readers.reserve(3);
   for (int i = 0; i < 3; ++i) {
     readers.emplace_back([&] {
       while (!is_done)
@@ -198,27 +201,28 @@ TEST(StoreConcurrency, ABlockThatStaysIsFoundWhileTheIndexGrowsAroundIt) {
   EXPECT_EQ(missed, 0U);
 }
 
+// Puts block 1 with the body of that number; the answer of reserve or commit.
+BlockStatus put_body(StoreFixture& f, std::uint64_t number) {
+  const ReserveOutcome reserved = f.reserve_one(1, kLength);
+  if (reserved.status != BlockStatus::kOk) return reserved.status;
+  const std::vector<std::byte> body = StoreFixture::body(number, kLength);
+  f.write(reserved.extents, body);
+  const std::array<std::uint32_t, 1> checksums = {crc32c(body)};
+  const std::array<CommitItem, 1> commits = {
+      CommitItem{.ref = reserved.ref, .checksums = checksums}};
+  std::array<BlockStatus, 1> out{};
+  f.store().commit(f.scope(), commits, out);
+  return out[0];
+}
+
 // Two writers of one key: one body wins whole, each time.
 TEST(StoreConcurrency, OfTwoWritersOfOneKeyOneWins) {
   StoreFixture f({.frames = 8});
   for (int round = 0; round < 500; ++round) {
     std::array<BlockStatus, 2> statuses{};
     std::array<std::thread, 2> writers;
-    for (std::size_t i = 0; i < 2; ++i) {
-      writers[i] = std::thread([&f, &statuses, i] {
-        const ReserveOutcome reserved = f.reserve_one(1, kLength);
-        if (reserved.status != BlockStatus::kOk) {
-          statuses[i] = reserved.status;
-          return;
-        }
-        const std::vector<std::byte> body = StoreFixture::body(100 + i, kLength);
-        f.write(reserved.extents, body);
-        const std::array<std::uint32_t, 1> checksums = {crc32c(body)};
-        const std::array<CommitItem, 1> commits = {
-            CommitItem{.ref = reserved.ref, .checksums = checksums}};
-        f.store().commit(f.scope(), commits, std::span(statuses).subspan(i, 1));
-      });
-    }
+    for (std::size_t i = 0; i < 2; ++i)
+      writers[i] = std::thread([&f, &statuses, i] { statuses[i] = put_body(f, 100 + i); });
     for (std::thread& writer : writers)
       writer.join();
     const bool is_first = statuses[0] == BlockStatus::kOk;

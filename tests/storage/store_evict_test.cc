@@ -104,11 +104,11 @@ TEST(StoreEvict, AChainIsNotEvictedForItsOwnContinuation) {
 TEST(StoreEvict, EvictingBytesDropsTheColdestUntilEnoughIsFree) {
   StoreFixture f({.frames = 8});
   fill(f, 8);
-  EXPECT_EQ(f.store().evict(ByteCount(3 * 8192 - 1)), ByteCount(3 * 8192));
+  EXPECT_EQ(f.store().evict(8_KiB * 3 - 1_B), 8_KiB * 3);
   EXPECT_FALSE(f.has(3));
   EXPECT_TRUE(f.has(4));
   const auto pinned = f.pin(4);
-  EXPECT_EQ(f.store().evict(1_GiB), ByteCount(4 * 8192));
+  EXPECT_EQ(f.store().evict(1_GiB), 8_KiB * 4);
   EXPECT_TRUE(f.has(4));
   EXPECT_EQ(f.store().evict(ByteCount(0)), ByteCount(0));
   f.store().unpin(pinned->ref);
@@ -151,14 +151,15 @@ TEST(StoreRetain, WishesEndAtTheBudget) {
 TEST(StoreRetain, RetainedBlocksYieldBeforeAnyoneIsToldThatTheStoreIsFull) {
   StoreFixture f({.frames = 4, .retained_share = 0.9});
   fill(f, 3);
-  for (std::uint64_t i = 1; i <= 3; ++i)
+  for (std::uint64_t i = 1; i <= 3; ++i) {
     ASSERT_EQ(f.store().retain(f.scope(), StoreFixture::digest(i), Milliseconds(1000)),
               BlockStatus::kOk);
+  }
   const ReserveOutcome fourth = f.reserve_one(4);
   ASSERT_EQ(fourth.status, BlockStatus::kOk);
   EXPECT_EQ(f.reserve_one(5).status, BlockStatus::kOk);
   EXPECT_FALSE(f.has(1));
-  EXPECT_EQ(f.store().stats().retained_bytes, ByteCount(2 * 8192));
+  EXPECT_EQ(f.store().stats().retained_bytes, 8_KiB * 2);
 }
 
 TEST(StoreRetain, AReservationsWishBeginsAtItsCommit) {
@@ -243,7 +244,7 @@ TEST(StoreEpoch, SweepingDropsWhatAPurgeLeftAndOnlyThat) {
   while (!f.store().sweep(10))
     ASSERT_LT(++rounds, 20);
   EXPECT_EQ(f.store().stats().resident_blocks, 1U);
-  EXPECT_EQ(f.store().stats().dram.allocated, ByteCount(2 * 8192));
+  EXPECT_EQ(f.store().stats().dram.allocated, 8_KiB * 2);
   f.store().unpin(pinned->ref);
   EXPECT_EQ(f.store().stats().dram.allocated, ByteCount(8192));
   EXPECT_TRUE(f.store().sweep(1));
@@ -288,12 +289,12 @@ TEST(StoreStatsOf, CountWhatHappened) {
   f.reserve_one(9);
   const StoreStats stats = f.store().stats();
   EXPECT_EQ(stats.resident_blocks, 2U);
-  EXPECT_EQ(stats.resident_bytes, ByteCount(2 * 8192));
+  EXPECT_EQ(stats.resident_bytes, 8_KiB * 2);
   EXPECT_EQ(stats.open_reservations, 1U);
   EXPECT_EQ(stats.reserved_bytes, ByteCount(8192));
   EXPECT_EQ(stats.commits, 3U);
   EXPECT_EQ(stats.removed, 1U);
-  EXPECT_EQ(stats.dram.allocated, ByteCount(3 * 8192));
+  EXPECT_EQ(stats.dram.allocated, 8_KiB * 3);
   EXPECT_EQ(f.store().policy_name(), "lru");
 }
 

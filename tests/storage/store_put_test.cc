@@ -67,7 +67,7 @@ TEST(StorePut, OfTwoReservationsOfOneKeyTheFirstCommitWinsWhole) {
   const StoreStats stats = f.store().stats();
   EXPECT_EQ(stats.commit_exists, 1U);
   EXPECT_EQ(stats.open_reservations, 0U);
-  EXPECT_EQ(stats.dram.allocated, ByteCount(2 * 4096));
+  EXPECT_EQ(stats.dram.allocated, 4_KiB * 2);
 }
 
 TEST(StorePut, TheSameKeyTwiceInOneRequestAreTwoReservations) {

@@ -137,6 +137,7 @@ TEST(StoreTouch, SiblingsOfOneParentShareItsTouch) {
       reserved);
   const std::vector<std::uint32_t> checksums = {1};
   std::vector<CommitItem> commits;
+  commits.reserve(reserved.size());
   for (const ReserveOutcome& outcome : reserved)
     commits.push_back({.ref = outcome.ref, .checksums = checksums});
   std::vector<BlockStatus> out(3);

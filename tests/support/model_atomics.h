@@ -94,12 +94,10 @@ class Atomic {
  public:
   Atomic()
       : Atomic(T{}) {}
-  explicit Atomic(T value)
-      : location_(new_location()) {
-    values_.push_back({value, view()});
-  }
+  explicit Atomic(T value) { values_.push_back({value, view()}); }
   Atomic(const Atomic&) = delete;
   Atomic& operator=(const Atomic&) = delete;
+  ~Atomic() = default;
 
   T load(std::memory_order order) const {
     scheduling_point({location_, true});
@@ -173,7 +171,7 @@ class Atomic {
     values_.push_back({value, inherited});
   }
 
-  std::uint8_t location_;
+  std::uint8_t location_ = new_location();
   std::vector<Value> values_;
 };
 

@@ -75,6 +75,8 @@ class SimPoolMemory final : public storage::PoolMemory {
   explicit SimPoolMemory(SimMachine& machine);
   // An orderly stop: slabs that a session may map are left behind, others go.
   ~SimPoolMemory() override;
+  SimPoolMemory(const SimPoolMemory&) = delete;
+  SimPoolMemory& operator=(const SimPoolMemory&) = delete;
   // The daemon is killed: nothing is tidied up. No call but the destructor may follow.
   void crash();
 
