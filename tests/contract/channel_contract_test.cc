@@ -11,8 +11,6 @@
 namespace cairn::testing {
 namespace {
 
-using transport::Channel;
-
 class ChannelContract : public ::testing::TestWithParam<ChannelWorldKind> {
  protected:
   // What the server receives next, while the client goes on sending what it has queued.

@@ -153,6 +153,7 @@ TYPED_TEST(KeyValueContract, TakesWritesFromSeveralThreads) {
   constexpr int kThreads = 4;
   constexpr int kWritesEach = 50;
   std::vector<std::thread> threads;
+  threads.reserve(kThreads);
 
   for (int thread = 0; thread < kThreads; ++thread) {
     threads.emplace_back([&, thread] {
@@ -167,7 +168,7 @@ TYPED_TEST(KeyValueContract, TakesWritesFromSeveralThreads) {
 
   const Result<Rows> rows = this->store().scan(Table::kHeat);
   ASSERT_TRUE(rows.has_value());
-  EXPECT_EQ((*rows).size(), std::size_t{kThreads * kWritesEach});
+  EXPECT_EQ((*rows).size(), std::size_t{kThreads} * kWritesEach);
 }
 
 TEST(FaultyKeyValue, FailsWhenToldAndChangesNothing) {

@@ -25,7 +25,7 @@ Result<std::unique_ptr<PoolMemory>> DirectoryPoolMachine::start_daemon() {
 }
 
 std::optional<std::string> find_hugetlbfs(std::uint64_t pages) {
-  constexpr std::uint64_t kPageBytes = 2 * 1024 * 1024;
+  constexpr std::uint64_t kPageBytes = (2_MiB).value();
   std::ifstream mounts("/proc/mounts");
   for (std::string line; std::getline(mounts, line);) {
     std::istringstream fields(line);
