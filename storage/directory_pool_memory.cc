@@ -63,7 +63,7 @@ class DirectoryPoolMemory final : public PoolMemory {
   Result<SlabMemory> create_slab(std::uint32_t slab, ByteCount bytes) noexcept override;
   Status populate(std::uint32_t slab, ByteCount offset, ByteCount bytes) noexcept override;
   void discard_slab(std::uint32_t slab) noexcept override;
-  Result<std::span<std::byte>> create_records(ByteCount bytes) noexcept override;
+  Result<RecordsMemory> create_records(ByteCount bytes) noexcept override;
   Result<OwnedFd> create_session_lock(std::uint64_t id,
                                       std::string_view description) noexcept override;
   void remove_session_lock(std::uint64_t id) noexcept override;
@@ -87,6 +87,7 @@ class DirectoryPoolMemory final : public PoolMemory {
   FileSystemKind kind_;
   std::uint64_t incarnation_;
   PageKind page_kind_ = PageKind::kSmall;
+  OwnedFd records_file_;
   SharedMapping records_;
   std::map<std::uint64_t, SessionFileName> sessions_;
   std::set<std::uint32_t> used_numbers_;
@@ -147,19 +148,21 @@ void DirectoryPoolMemory::discard_slab(std::uint32_t slab) noexcept {
   CAIRN_CHECK(slabs_.erase(slab) == 1);
 }
 
-Result<std::span<std::byte>> DirectoryPoolMemory::create_records(ByteCount bytes) noexcept {
+Result<RecordsMemory> DirectoryPoolMemory::create_records(ByteCount bytes) noexcept {
   CAIRN_CHECK(records_.bytes().empty());
   // A sparse file on hugetlbfs would either reserve every page of it or fail with SIGBUS at a
   // touch.
   if (kind_.is_hugetlbfs) {
     CAIRN_TRY(records_, map_anonymous(bytes));
-    return records_.bytes();
+    return RecordsMemory(records_.bytes());
   }
   const std::string name = records_file_name(incarnation_);
-  const OwnedFd fd = create_file(directory_.root(), name);
-  if (fd.get() < 0) return create_error("records");
-  CAIRN_TRY(records_, map_file(fd.get(), bytes, kind_));
-  return records_.bytes();
+  records_file_ = create_file(directory_.root(), name);
+  if (records_file_.get() < 0) return create_error("records");
+  CAIRN_TRY(records_, map_file(records_file_.get(), bytes, kind_));
+  return RecordsMemory(records_.bytes(), [this](ByteCount offset, ByteCount range) {
+    return populate_mapping(records_, records_file_.get(), offset, range);
+  });
 }
 
 Result<OwnedFd> DirectoryPoolMemory::create_session_lock(std::uint64_t id,

@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "base/result.h"
 #include "base/units.h"
+#include "storage/records_memory.h"
 
 #include <cstdint>
 #include <memory>
@@ -55,7 +56,7 @@ struct PredecessorSlabs {
   std::vector<std::string> holders;
 };
 
-// Thread-safe only in populate(); everything else is one thread's.
+// Thread-safe only in populate() and the records' one; everything else is one thread's.
 class PoolMemory {
  public:
   PoolMemory() = default;
@@ -73,8 +74,9 @@ class PoolMemory {
   virtual Status populate(std::uint32_t slab, ByteCount offset, ByteCount bytes) noexcept = 0;
   // Unmaps and removes a slab that no client was ever told of: its memory is given back.
   virtual void discard_slab(std::uint32_t slab) noexcept = 0;
-  // Creates and maps the records file (sparse, zero filled, readable by this user alone). Once.
-  virtual Result<std::span<std::byte>> create_records(ByteCount bytes) noexcept = 0;
+  // Creates and maps the records file (sparse, zero filled, readable by this user alone). Once. Its
+  // populate() is this object's and may be called by any thread.
+  virtual Result<RecordsMemory> create_records(ByteCount bytes) noexcept = 0;
 
   // Creates sessions/<id> holding `description`, takes a shared lock on it and gives the descriptor
   // that the client shall keep while it maps a slab. Errors: kExists, kNoSpace, kIo.

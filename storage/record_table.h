@@ -6,11 +6,13 @@
 #include "base/units.h"
 #include "storage/eviction/policy.h"
 #include "storage/record.h"
+#include "storage/records_memory.h"
 
 #include <atomic>
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <utility>
 
 namespace cairn::storage {
 
@@ -24,17 +26,18 @@ class RecordTable {
     return kHeaderBytes + kRecordBytes * records_max;
   }
   // Writes the first page of `memory`, which is zero filled and outlives the table. Errors:
-  // kInvalid (records_max is 0 or over kRecordsMax), kNoSpace (shorter than bytes_for()).
-  static Result<RecordTable> create(std::span<std::byte> memory,
-                                    std::uint32_t records_max) noexcept;
+  // kInvalid (records_max is 0 or over kRecordsMax), kNoSpace (shorter than bytes_for(), or its
+  // first page cannot be had), kIo.
+  static Result<RecordTable> create(RecordsMemory memory, std::uint32_t records_max) noexcept;
 
   Record& operator[](RecordNumber number) const noexcept { return records_[number]; }
   // Numbers below were used at some time.
   std::uint32_t used() const noexcept { return used_.load(std::memory_order_acquire); }
   std::uint32_t capacity() const noexcept { return static_cast<std::uint32_t>(records_.size()); }
 
-  // A record whose state is free; nullopt when all are taken. The last one given back comes first,
-  // so that memory in use stays small.
+  // A record whose state is free; nullopt when all are taken, or when there is no memory for
+  // another (a later call asks again). The last one given back comes first, so that memory in use
+  // stays small.
   std::optional<RecordNumber> take() noexcept;
   void give_back(RecordNumber number) noexcept;
 
@@ -48,10 +51,14 @@ class RecordTable {
   ~RecordTable() = default;
 
  private:
-  explicit RecordTable(std::span<Record> records) noexcept
-      : records_(records) {}
+  RecordTable(RecordsMemory memory, std::span<Record> records) noexcept
+      : memory_(std::move(memory)),
+        records_(records) {}
+  bool populate_next(std::uint32_t fresh) noexcept;
 
+  RecordsMemory memory_;
   std::span<Record> records_;
+  std::uint32_t populated_ = 0;  // records below can be touched
   // Release after a fresh record's first use is prepared; readers that walk all records acquire.
   std::atomic<std::uint32_t> used_{0};
   // Free records are chained through their parent links, which nobody reads in a free record.

@@ -14,6 +14,7 @@
 #include "base/units.h"
 #include "storage/eviction/policy.h"
 #include "storage/extent.h"
+#include "storage/records_memory.h"
 #include "storage/tier.h"
 
 #include <cstdint>
@@ -126,10 +127,11 @@ struct StoreStats {
 class Store {
  public:
   // `dram` and `records` outlive the store. `records` is at least records_bytes(options) long and
-  // zero filled. Errors: kInvalid (an option), kNoSpace (records too small).
+  // zero filled. Errors: kInvalid (an option), kNoSpace (records too small, or no memory for their
+  // first page), kIo.
   static Result<std::unique_ptr<Store>> open(const StoreOptions& options,
                                              Tier& dram,
-                                             std::span<std::byte> records,
+                                             RecordsMemory records,
                                              std::unique_ptr<EvictionPolicy> policy,
                                              const Clock& clock) noexcept;
   static ByteCount records_bytes(const StoreOptions& options) noexcept;

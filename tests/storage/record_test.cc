@@ -106,6 +106,43 @@ TEST(RecordTable, GivesEachNumberOnceAndTheLastReturnedFirst) {
   EXPECT_EQ(table->memory(), ByteCount(4096 + 3 * 128));
 }
 
+TEST(RecordTable, GrowsOnlyWhereItsMemoryCanBeTouched) {
+  constexpr std::uint32_t kRecords = 700;
+  auto memory = LazyMemory::map(RecordTable::bytes_for(kRecords));
+  ASSERT_TRUE(memory.has_value());
+  ByteCount resident;
+  bool is_full = false;
+  const auto populate = [&](ByteCount offset, ByteCount bytes) -> Status {
+    EXPECT_EQ(offset, resident);
+    if (is_full) return Error{ErrorCode::kNoSpace, 0, "full"};
+    resident += bytes;
+    return {};
+  };
+  auto table = RecordTable::create({(*memory).bytes(), populate}, kRecords);
+  ASSERT_TRUE(table.has_value());
+  for (std::uint32_t i = 0; i < 512; ++i)
+    ASSERT_EQ(table->take(), i);
+  is_full = true;
+  EXPECT_EQ(table->take(), std::nullopt);
+  table->give_back(7);
+  EXPECT_EQ(table->take(), 7U);
+  EXPECT_EQ(table->take(), std::nullopt);
+  is_full = false;
+  for (std::uint32_t i = 512; i < kRecords; ++i)
+    ASSERT_EQ(table->take(), i);
+  EXPECT_EQ(table->take(), std::nullopt);
+  EXPECT_EQ(resident, RecordTable::bytes_for(kRecords));
+}
+
+TEST(RecordTable, RefusesMemoryWhoseFirstPageCannotBeHad) {
+  auto memory = LazyMemory::map(RecordTable::bytes_for(3));
+  ASSERT_TRUE(memory.has_value());
+  const auto full = [](ByteCount, ByteCount) -> Status {
+    return Error{ErrorCode::kNoSpace, 0, "full"};
+  };
+  EXPECT_EQ(RecordTable::create({(*memory).bytes(), full}, 3).error().code, ErrorCode::kNoSpace);
+}
+
 TEST(RecordTable, RefusesWhatItCannotHold) {
   auto memory = LazyMemory::map(RecordTable::bytes_for(3));
   ASSERT_TRUE(memory.has_value());

@@ -29,7 +29,7 @@ StoreFixture::StoreFixture(FixtureOptions options)
   records_ = std::move(*memory);
   auto opened = Store::open(store_options,
                             tier_,
-                            records_.bytes(),
+                            {records_.bytes(), std::move(options.populate_records)},
                             make_eviction_policy("lru", store_options.records_max),
                             clock_);
   CAIRN_CHECK(opened.has_value());

@@ -255,5 +255,28 @@ TEST(StoreOpen, WithoutANumberThereIsOneRecordPerEightKibibytes) {
   EXPECT_EQ(Store::records_bytes({.records_max = 10}), ByteCount(4096 + 1280));
 }
 
+// A full file system under the records file: what is there stays, and room is made by eviction.
+TEST(StorePut, WithoutMemoryForAnotherRecordEvictsOrSaysBusy) {
+  bool is_full = false;
+  StoreFixture fixture({.frames = 600, .populate_records = [&](ByteCount, ByteCount) -> Status {
+                          return is_full ? Status(Error{ErrorCode::kNoSpace, 0, "full"}) : Status();
+                        }});
+  for (std::uint64_t n = 1; n <= 512; ++n)
+    ASSERT_EQ(fixture.put_one(n), BlockStatus::kOk);
+  is_full = true;
+  EXPECT_EQ(fixture.put_one(1'000), BlockStatus::kOk);
+  EXPECT_FALSE(fixture.has(1));
+  EXPECT_TRUE(fixture.has(2));
+  std::vector<PinnedBlock> pinned;
+  for (std::uint64_t n = 2; n <= 512; ++n)
+    pinned.push_back(*fixture.pin(n));
+  pinned.push_back(*fixture.pin(1'000));
+  EXPECT_EQ(fixture.reserve_one(1'001).status, BlockStatus::kBusy);
+  is_full = false;
+  EXPECT_EQ(fixture.put_one(1'001), BlockStatus::kOk);
+  for (const PinnedBlock& block : pinned)
+    fixture.store().unpin(block.ref);
+}
+
 }  // namespace
 }  // namespace cairn::storage

@@ -56,6 +56,8 @@ class SimHostMemory final : public storage::PoolMemory {
   // Errors: kLocked while another daemon lives.
   static Result<std::unique_ptr<SimHostMemory>> start(SimHost& host, SimProcessId daemon);
   ~SimHostMemory() override;
+  SimHostMemory(const SimHostMemory&) = delete;
+  SimHostMemory& operator=(const SimHostMemory&) = delete;
   // The daemon is killed: nothing is tidied up.
   void crash();
 
@@ -65,7 +67,7 @@ class SimHostMemory final : public storage::PoolMemory {
     return inner_->populate(slab, offset, bytes);
   }
   void discard_slab(std::uint32_t slab) noexcept override;
-  Result<std::span<std::byte>> create_records(ByteCount bytes) noexcept override {
+  Result<storage::RecordsMemory> create_records(ByteCount bytes) noexcept override {
     return inner_->create_records(bytes);
   }
   Result<storage::OwnedFd> create_session_lock(std::uint64_t id,

@@ -109,6 +109,7 @@ void SimPoolMemory::stop(bool is_orderly) {
   if (std::exchange(has_stopped_, true)) return;
   unmap_all();
   machine_.has_daemon_ = false;
+  machine_.resident_ -= records_resident_;
   SimMachine::Leftover left;
   left.id = machine_.next_id_++;
   for (const SimSlab& slab : slabs_) {
@@ -173,10 +174,20 @@ void SimPoolMemory::discard_slab(std::uint32_t slab) noexcept {
   slabs_.erase(found);
 }
 
-Result<std::span<std::byte>> SimPoolMemory::create_records(ByteCount bytes) noexcept {
+Result<storage::RecordsMemory> SimPoolMemory::create_records(ByteCount bytes) noexcept {
   CAIRN_CHECK(records_.empty());
   records_ = map_anonymous(bytes);
-  return records_;
+  return storage::RecordsMemory(
+      records_, [this](ByteCount, ByteCount range) { return populate_records(range); });
+}
+
+Status SimPoolMemory::populate_records(ByteCount bytes) noexcept {
+  const MutexLock lock(machine_.mutex_);
+  if (machine_.resident_ + bytes > machine_.faults.space)
+    return Error{ErrorCode::kNoSpace, ENOSPC, "populate"};
+  machine_.resident_ += bytes;
+  records_resident_ += bytes;
+  return {};
 }
 
 Result<OwnedFd> SimPoolMemory::create_session_lock(std::uint64_t id,

@@ -84,7 +84,7 @@ class SimPoolMemory final : public storage::PoolMemory {
   Result<storage::SlabMemory> create_slab(std::uint32_t slab, ByteCount bytes) noexcept override;
   Status populate(std::uint32_t slab, ByteCount offset, ByteCount bytes) noexcept override;
   void discard_slab(std::uint32_t slab) noexcept override;
-  Result<std::span<std::byte>> create_records(ByteCount bytes) noexcept override;
+  Result<storage::RecordsMemory> create_records(ByteCount bytes) noexcept override;
   Result<storage::OwnedFd> create_session_lock(std::uint64_t id,
                                                std::string_view description) noexcept override;
   void remove_session_lock(std::uint64_t id) noexcept override;
@@ -99,12 +99,14 @@ class SimPoolMemory final : public storage::PoolMemory {
   };
   void stop(bool is_orderly);
   void unmap_all();
+  Status populate_records(ByteCount bytes) noexcept;
 
   SimMachine& machine_;
   bool has_stopped_ = false;
   std::vector<SimSlab> slabs_;
   std::vector<std::uint32_t> used_numbers_;
   std::span<std::byte> records_;
+  ByteCount records_resident_;
   std::vector<SimMachine::Session> sessions_;
 };
 
