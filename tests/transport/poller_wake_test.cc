@@ -45,6 +45,7 @@ TEST_P(PollerWake, FromManyThreadsAtOnceIsNeverLost) {
   const auto poller = make_asio_poller(clock, GetParam()).value();
   std::atomic<int> given{0};
   std::vector<std::thread> others;
+  others.reserve(kThreads);
   for (int i = 0; i < kThreads; ++i) {
     others.emplace_back([&] {
       for (int n = 0; n < kWakes; ++n) {

@@ -41,6 +41,7 @@ class SocketDescriptors : public ::testing::Test {
   }
   static std::vector<int> numbers(const std::vector<OwnedFd>& fds) {
     std::vector<int> numbers;
+    numbers.reserve(fds.size());
     for (const OwnedFd& fd : fds)
       numbers.push_back(fd.get());
     return numbers;
