@@ -49,6 +49,7 @@ class Session {
   Session(Traits traits, LentAccount* account);
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
+  ~Session() = default;
 
   const Traits& traits() const noexcept { return traits_; }
   LentAccount& account() noexcept { return account_ != nullptr ? *account_ : own_account_; }

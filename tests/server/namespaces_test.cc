@@ -251,6 +251,7 @@ TEST_F(NamespaceRegistryTest, RefusesOneMoreThanTheMostItHolds) {
 TEST_F(NamespaceRegistryTest, MakesANamespaceOnceWhenThreadsRaceForIt) {
   const auto registry = open_registry();
   std::vector<std::thread> threads;
+  threads.reserve(4);
   for (int thread = 0; thread < 4; ++thread) {
     threads.emplace_back([&] {
       for (int i = 0; i < 20; ++i)

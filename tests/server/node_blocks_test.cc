@@ -11,6 +11,7 @@ class NodeBlocks : public NodeTest {
  protected:
   static std::vector<BlockStatus> statuses(const std::vector<wire::Grant>& grants) {
     std::vector<BlockStatus> out;
+    out.reserve(grants.size());
     for (const wire::Grant& grant : grants)
       out.push_back(grant.status);
     return out;
@@ -254,7 +255,7 @@ TEST_F(NodeBlocks, EndsAReservationWhateverItsCommitAnswers) {
     request.context = context;
     request.checksums.assign(checksums, 0);
     request.entries = {{.lend = reserved.grants.at(0).lend, .checksum_count = checksums}};
-    const auto reply = client->ask<wire::CommitReply>(request);
+    auto reply = client->ask<wire::CommitReply>(request);
     EXPECT_EQ(lent_bytes(), 0U);
     EXPECT_EQ(daemon().store().stats().open_reservations, 0U);
     return reply;

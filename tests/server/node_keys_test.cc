@@ -15,10 +15,10 @@ using Json = nlohmann::json;
 class NodeKeys : public NodeTest {
  protected:
   template <typename Request>
-  static Request make(const ScriptedClient& client, std::vector<BlockDigest> digests) {
+  static Request make(const ScriptedClient& client, const std::vector<BlockDigest>& digests) {
     Request request;
     request.context = client.context();
-    request.digests = std::move(digests);
+    request.digests = digests;
     return request;
   }
   template <typename Request>

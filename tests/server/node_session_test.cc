@@ -215,6 +215,7 @@ TEST_F(NodeSession, HasRoomForSoManyConnections) {
   options.node.sessions_max = 1;
   start(options);
   std::vector<std::unique_ptr<ScriptedClient>> mute;
+  mute.reserve(17);
   for (int i = 0; i < 17; ++i)
     mute.push_back(connect());
   run_for(Milliseconds(5));

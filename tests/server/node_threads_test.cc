@@ -68,6 +68,8 @@ class ThreadedNode {
     for (std::thread& thread : threads_)
       thread.join();
   }
+  ThreadedNode(const ThreadedNode&) = delete;
+  ThreadedNode& operator=(const ThreadedNode&) = delete;
 
   const std::string& address() const { return address_; }
   Node& node() { return *node_; }

@@ -123,7 +123,7 @@ wire::HelloReply ScriptedClient::hello(const wire::Hello& hello, int descriptor)
   const std::uint64_t id = next_id_++;
   send_as(hello, id, std::span<const int>(&descriptor, descriptor >= 0 ? 1 : 0));
   if (descriptor >= 0) host_.network().close_descriptor(process_, descriptor);
-  const wire::HelloReply answer = reply<wire::HelloReply>(id);
+  wire::HelloReply answer = reply<wire::HelloReply>(id);
   // The notices of slabs follow it.
   listen_for(Milliseconds(1));
   return answer;
@@ -137,7 +137,7 @@ wire::NamespaceOpenReply ScriptedClient::open(std::string_view fingerprint) {
   wire::NamespaceOpen request;
   request.context.remaining_ms = 1'000;
   request.fingerprint = fingerprint;
-  const auto opened = ask<wire::NamespaceOpenReply>(request);
+  auto opened = ask<wire::NamespaceOpenReply>(request);
   EXPECT_EQ(opened.context.status, BlockStatus::kOk) << opened.message;
   context_ = {
       .name_space = opened.digest, .epoch = opened.epoch, .trace_id = 0, .remaining_ms = 1'000};

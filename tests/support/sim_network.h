@@ -53,6 +53,8 @@ class SimNetwork {
  public:
   SimNetwork(ManualClock& clock, std::uint64_t seed, SimNetworkOptions options = {});
   ~SimNetwork();  // after everything that was made here
+  SimNetwork(const SimNetwork&) = delete;
+  SimNetwork& operator=(const SimNetwork&) = delete;
 
   // ---- the seams, as one process uses them ----
   Result<std::unique_ptr<transport::Listener>> listen(SimProcessId process,
