@@ -25,6 +25,7 @@ class CopyBatch {
   CopyBatch() = default;
   CopyBatch(const CopyBatch&) = delete;
   CopyBatch& operator=(const CopyBatch&) = delete;
+  ~CopyBatch() = default;
 
   // Empty, with room for `checksums`.
   void clear(std::size_t checksums);

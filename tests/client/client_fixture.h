@@ -46,6 +46,8 @@ class ClientTest : public ::testing::Test {
  protected:
   ClientTest();
   ~ClientTest() override;
+  ClientTest(const ClientTest&) = delete;
+  ClientTest& operator=(const ClientTest&) = delete;
 
   // A client with these options (their server is the daemon's unix socket unless set).
   void connect(ClientOptions options = {});

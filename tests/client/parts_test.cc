@@ -54,6 +54,7 @@ TEST(FrameCopy, EveryRangeOfChunksOfEveryLayoutMovesItsBytes) {
                                                  {2 * chunk, chunk, 777},
                                                  {chunk, chunk, chunk, 777}}) {
     std::vector<std::vector<std::byte>> memory;
+    memory.reserve(cuts.size());
     CopyTask task{.kind = CopyKind::kIntoFrame, .source = payload.data()};
     for (const std::uint64_t bytes : cuts)
       memory.emplace_back(bytes);

@@ -53,6 +53,8 @@ class ScriptedDaemon {
 
   ScriptedDaemon(testing::SimNetwork& network, SimSlabs& slabs, std::uint64_t boot);
   ~ScriptedDaemon();
+  ScriptedDaemon(const ScriptedDaemon&) = delete;
+  ScriptedDaemon& operator=(const ScriptedDaemon&) = delete;
   void turn();
   // Its sockets break; what it had lent stays as memory.
   void kill();
