@@ -25,7 +25,7 @@ BlockDigest model_digest(std::uint32_t number) {
 // Pages of one noise, each with its number, so that a body is made and compared fast. It begins
 // with its id.
 void BlockModel::make(const ModelKey& key, std::uint64_t id, std::span<std::byte> out) {
-  std::uint64_t state = id * 31 + key.epoch * 7 + key.name_space * 3 + key.number;
+  std::uint64_t state = id * 31 + key.epoch * 7 + std::uint64_t{key.name_space} * 3 + key.number;
   Words words;
   for (std::uint64_t& word : words)
     word = splitmix64(state);

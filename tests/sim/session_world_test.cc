@@ -8,7 +8,6 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
-#include <cstdlib>
 #include <memory>
 #include <string>
 #include <vector>
@@ -32,6 +31,8 @@ class SessionWorld {
       world_.remove(*user);
     users_.clear();
   }
+  SessionWorld(const SessionWorld&) = delete;
+  SessionWorld& operator=(const SessionWorld&) = delete;
 
   void run() {
     for (int step = 0; step < kSteps && failure_.empty(); ++step) {
@@ -202,7 +203,7 @@ void expect_eventful(const SimTally& tally) {
 
 TEST(SessionWorld, KeepsItsPromisesWhateverBreaks) {
   SimTally tally;
-  if (std::getenv("CAIRN_SEED") != nullptr) {
+  if (test_variable("CAIRN_SEED") != nullptr) {
     EXPECT_EQ(failure_of(test_seed(), tally), "");
     return;
   }

@@ -13,7 +13,7 @@ namespace cairn::testing {
 // Keys are few, so that they meet; one in six holds large blocks.
 inline constexpr std::uint32_t kKeyNumbers = 20;
 inline constexpr std::size_t kSmallBytesMax = 20'000;
-inline constexpr std::size_t kLargeBytesMax = 3 * 1'024 * 1'024;
+inline constexpr std::size_t kLargeBytesMax = (3_MiB).value();
 inline bool is_large(std::uint32_t number) {
   return number % 6 == 0;
 }

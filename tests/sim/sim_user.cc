@@ -104,9 +104,9 @@ void SimUser::check() {
   turn();
   const MonotonicTime now = world_.clock().now();
   for (const auto& operation : operations_) {
-    if (!operation->is_done && now >= operation->deadline)
-      fail("a ticket of kind " + std::to_string(static_cast<int>(operation->kind)) +
-           " is not done at its deadline");
+    if (operation->is_done || now < operation->deadline) continue;
+    fail("a ticket of kind " + std::to_string(static_cast<int>(operation->kind)) +
+         " is not done at its deadline");
   }
 }
 

@@ -46,6 +46,8 @@ class SimUser final : public SimResident {
   SimUser(SimWorld& world, BlockModel& model, Traits traits, Report report);
   // The process ends in an orderly way, if it was not killed.
   ~SimUser() override;
+  SimUser(const SimUser&) = delete;
+  SimUser& operator=(const SimUser&) = delete;
 
   // Connects and opens the namespaces; false when the daemon cannot be had just now.
   bool begin();

@@ -1,6 +1,7 @@
 #include "tests/support/model_atomics.h"
 
 #include "base/check.h"
+#include "base/units.h"
 
 #include <ucontext.h>
 
@@ -10,7 +11,7 @@
 namespace cairn::testing {
 namespace {
 
-constexpr std::size_t kStackBytes = 256 * 1024;
+constexpr std::size_t kStackBytes = (256_KiB).value();
 
 struct Choice {
   std::uint32_t taken = 0;

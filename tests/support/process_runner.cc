@@ -46,6 +46,11 @@ std::vector<std::string> merged_environment(const ProcessOptions& options) {
   return result;
 }
 
+// strerror() keeps one text for all threads.
+std::string error_text(int number) {
+  return std::generic_category().message(number);
+}
+
 // Only calls that are safe between fork() and exec() in a process with threads.
 [[noreturn]] void become(const ProcessOptions& options,
                          char* const* arguments,
@@ -54,7 +59,7 @@ std::vector<std::string> merged_environment(const ProcessOptions& options) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   sigset_t none;
   ::sigemptyset(&none);
-  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  ::pthread_sigmask(SIG_SETMASK, &none, nullptr);
   const int null = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
   if (null < 0 || ::dup2(null, STDIN_FILENO) < 0) ::_exit(kStartFailed);
   if (::dup2(files.first, STDOUT_FILENO) < 0) ::_exit(kStartFailed);
@@ -89,7 +94,7 @@ std::optional<std::string> whole_line_with(const std::string& text, std::string_
   for (;;) {
     const std::size_t end = text.find('\n', start);
     if (end == std::string::npos) return std::nullopt;
-    const std::string_view line = std::string_view(text).substr(start, end - start);
+    const std::string_view line = std::string_view{text}.substr(start, end - start);
     if (line.find(part) != std::string_view::npos) return std::string(line);
     start = end + 1;
   }
@@ -108,7 +113,7 @@ bool has_passed(const Deadline& deadline) {
 TempDir::TempDir(std::string_view parent)
     : path_(std::string(parent) + "/cairn-test.XXXXXX") {
   if (::mkdtemp(path_.data()) == nullptr) {
-    ADD_FAILURE() << "mkdtemp " << path_ << ": " << std::strerror(errno);
+    ADD_FAILURE() << "mkdtemp " << path_ << ": " << error_text(errno);
   }
 }
 
@@ -127,7 +132,7 @@ std::unique_ptr<Process> Process::start(const ProcessOptions& options) {
   const pid_t pid = ::fork();
   if (pid == 0) become(options, arguments.data(), variables.data(), {output, errors});
   if (pid < 0) {
-    ADD_FAILURE() << "fork: " << std::strerror(errno);
+    ADD_FAILURE() << "fork: " << error_text(errno);
     ::close(output);
     ::close(errors);
     return nullptr;

@@ -4,8 +4,13 @@
 
 namespace cairn::testing {
 
+const char* test_variable(const char* name) {
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody sets the environment meanwhile.
+  return std::getenv(name);
+}
+
 std::uint64_t test_seed(std::uint64_t fallback) {
-  const char* const text = std::getenv("CAIRN_SEED");
+  const char* const text = test_variable("CAIRN_SEED");
   return text == nullptr ? fallback : std::strtoull(text, nullptr, 10);
 }
 

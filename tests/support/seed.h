@@ -6,6 +6,9 @@
 
 namespace cairn::testing {
 
+// A variable of the environment; nullptr when it is not set.
+const char* test_variable(const char* name);
+
 std::uint64_t test_seed(std::uint64_t fallback = 1);
 
 }  // namespace cairn::testing

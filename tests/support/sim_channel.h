@@ -16,6 +16,8 @@ class SimChannel final : public transport::Channel {
  public:
   SimChannel(SimNetwork& network, std::uint64_t connection, std::size_t side, SimProcessId process);
   ~SimChannel() override;
+  SimChannel(const SimChannel&) = delete;
+  SimChannel& operator=(const SimChannel&) = delete;
   // Every channel given to the simulated network is one of its own.
   static SimChannel& of(transport::Channel& channel) { return static_cast<SimChannel&>(channel); }
 

@@ -10,6 +10,8 @@ class SimClientProcess::Mapper final : public client::SlabMapper {
       : host_(host),
         process_(process) {}
   ~Mapper() override { CAIRN_CHECK(mappings_ == 0); }
+  Mapper(const Mapper&) = delete;
+  Mapper& operator=(const Mapper&) = delete;
 
   Result<std::span<std::byte>> map(int fd, ByteCount bytes) noexcept override {
     const auto what = host_.network().descriptor(fd);

@@ -19,6 +19,8 @@ class SimClientProcess {
   SimClientProcess(SimHost& host, ManualClock& clock, std::uint64_t seed);
   // Kills the process, if it lives.
   ~SimClientProcess();
+  SimClientProcess(const SimClientProcess&) = delete;
+  SimClientProcess& operator=(const SimClientProcess&) = delete;
 
   SimProcessId id() const noexcept { return id_; }
   SimProcessState state() const { return network_.state(id_); }

@@ -21,6 +21,8 @@ class SimListener final : public Listener {
   ~SimListener() override {
     if (backlog() != nullptr) network_.close_backlog(address_.to_string());
   }
+  SimListener(const SimListener&) = delete;
+  SimListener& operator=(const SimListener&) = delete;
 
   Result<std::unique_ptr<Channel>> accept() noexcept override {
     SimNetwork::Backlog* const own = backlog();
@@ -102,6 +104,8 @@ class SimPoller final : public transport::Poller {
     network_.timers_[this] = {};
   }
   ~SimPoller() override { network_.timers_.erase(this); }
+  SimPoller(const SimPoller&) = delete;
+  SimPoller& operator=(const SimPoller&) = delete;
 
   Status add(Channel& channel, Token token) noexcept override {
     watches_.push_back({.channel = &SimChannel::of(channel), .token = token});

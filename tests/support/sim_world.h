@@ -32,6 +32,8 @@ class SimWorld {
  public:
   SimWorld(std::uint64_t seed, const SimDaemonOptions& options);
   ~SimWorld();
+  SimWorld(const SimWorld&) = delete;
+  SimWorld& operator=(const SimWorld&) = delete;
 
   ManualClock& clock() noexcept { return clock_; }
   SimNetwork& network() noexcept { return network_; }
