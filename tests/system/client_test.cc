@@ -91,46 +91,56 @@ TEST(ClientSystem, OfTwoWritersOfOneKeyOneWinsWholeAndTheOtherIsTold) {
   EXPECT_EQ(wins[0] + wins[1], kRounds);
 }
 
+struct FullPoolCounts {
+  std::atomic<int> wrong{0};
+  std::atomic<int> hits{0};
+};
+
+// Gets one block and puts it when it is missing.
+void use_full_pool(client::Client& client,
+                   const client::Namespace& name_space,
+                   const BlockDigest& digest,
+                   FullPoolCounts& counts) {
+  std::vector<std::byte> body(200'000);
+  const std::uint64_t payload = cli::payload_seed(name_space, digest, 0);
+  const auto got = get_one(client, name_space, digest, body);
+  if (got.status == BlockStatus::kOk) {
+    counts.hits.fetch_add(1);
+    if (!cli::is_payload(payload, 0, body)) counts.wrong.fetch_add(1);
+    return;
+  }
+  if (got.status != BlockStatus::kMiss) counts.wrong.fetch_add(1);
+  cli::fill_payload(payload, 0, body);
+  const auto put = put_one(client, name_space, digest, body);
+  if (put.status != BlockStatus::kOk && put.status != BlockStatus::kExists &&
+      put.status != BlockStatus::kBusy) {
+    counts.wrong.fetch_add(1);
+  }
+}
+
 TEST(ClientSystem, SixtyFourClientsOnAFullPoolGetRightBytesOrMisses) {
   constexpr std::size_t kClients = 64;
-  constexpr std::size_t kBytes = 200'000;
   const std::uint64_t seed = test_seed();
   SCOPED_TRACE("CAIRN_SEED=" + std::to_string(seed));
   DaemonFixture daemon;
   ASSERT_TRUE(daemon.start());
-  std::atomic<int> wrong{0};
-  std::atomic<int> hits{0};
+  FullPoolCounts counts;
   std::vector<std::thread> threads;
+  threads.reserve(kClients);
   for (std::size_t self = 0; self < kClients; ++self) {
     threads.emplace_back([&, self] {
       const auto client = daemon.connect();
       if (!client) return;
       const client::Namespace name_space = open_test_namespace(*client);
       SeededRandom random(seed * 1000 + self);
-      std::vector<std::byte> body(kBytes);
-      for (int i = 0; i < 60; ++i) {
-        const BlockDigest digest = cli::trace_digest(random.below(600));
-        const std::uint64_t payload = cli::payload_seed(name_space, digest, 0);
-        const auto got = get_one(*client, name_space, digest, body);
-        if (got.status == BlockStatus::kOk) {
-          hits.fetch_add(1);
-          if (!cli::is_payload(payload, 0, body)) wrong.fetch_add(1);
-          continue;
-        }
-        if (got.status != BlockStatus::kMiss) wrong.fetch_add(1);
-        cli::fill_payload(payload, 0, body);
-        const auto put = put_one(*client, name_space, digest, body);
-        if (put.status != BlockStatus::kOk && put.status != BlockStatus::kExists &&
-            put.status != BlockStatus::kBusy) {
-          wrong.fetch_add(1);
-        }
-      }
+      for (int i = 0; i < 60; ++i)
+        use_full_pool(*client, name_space, cli::trace_digest(random.below(600)), counts);
     });
   }
   for (std::thread& thread : threads)
     thread.join();
-  EXPECT_EQ(wrong, 0);
-  EXPECT_GT(hits, 100);
+  EXPECT_EQ(counts.wrong, 0);
+  EXPECT_GT(counts.hits, 100);
 }
 
 TEST(ClientSystem, AHandleUsedInAForkedChildAnswersInvalidAndTheParentGoesOn) {

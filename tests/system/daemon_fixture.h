@@ -20,6 +20,8 @@ class DaemonFixture {
  public:
   explicit DaemonFixture(DaemonOptions options = {});
   ~DaemonFixture();
+  DaemonFixture(const DaemonFixture&) = delete;
+  DaemonFixture& operator=(const DaemonFixture&) = delete;
 
   // Starts it and waits until it serves. A test failure and false when it does not.
   bool start();

@@ -1,11 +1,11 @@
 // cairn replay against a real daemon: every byte checked, and the hit rate that leaf-first LRU
 // gives by an independent simulator (figures below, computed once on the committed trace).
+#include "tests/support/seed.h"
 #include "tests/system/daemon_fixture.h"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include <cstdlib>
 #include <filesystem>
 
 namespace cairn::testing {
@@ -89,7 +89,7 @@ TEST(Replay, FourClientsAtOnceSeeNoWrongByte) {
 
 // Public traces are not part of the project: CAIRN_TRACES names a folder that holds them.
 TEST(Replay, ThePublicConversationTraceGivesTheReferenceRate) {
-  const char* const folder = std::getenv("CAIRN_TRACES");
+  const char* const folder = test_variable("CAIRN_TRACES");
   const std::string path =
       std::string(folder == nullptr ? "" : folder) + "/mooncake_conversation_trace.jsonl";
   if (folder == nullptr || !std::filesystem::exists(path)) {
