@@ -11,10 +11,8 @@
 #include <cstring>
 #include <span>
 
+namespace cairn::storage {
 namespace {
-
-using namespace cairn;
-using namespace cairn::storage;
 
 using Page = std::array<std::byte, kHeaderPageBytes>;
 constexpr std::size_t kHashedBytes = 3584;
@@ -25,7 +23,7 @@ Page valid_page() {
   const std::array<std::byte, kBlockDigestBytesMin> digest{};
   header.digest = *BlockDigest::from(digest);
   header.length = 300'000;
-  Page page;
+  Page page{};
   if (!encode_header(header, page)) std::abort();
   return page;
 }
@@ -41,21 +39,18 @@ void check(const Page& page) {
   static_cast<void>(decode_location(page));
   const auto header = decode_header(page);
   if (!header) return;
-  Page again;
+  Page again{};
   if (!encode_header(*header, again)) std::abort();
   if (!std::equal(page.begin(), page.begin() + kHashedBytes, again.begin())) std::abort();
 }
 
-}  // namespace
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const auto input = std::as_bytes(std::span(data, size));
+void try_input(std::span<const std::byte> input) {
   Page raw{};
   std::copy_n(input.begin(), std::min(input.size(), raw.size()), raw.begin());
   check(raw);
 
   // Two bytes of offset, then what is laid over the page there.
-  if (input.size() < 3) return 0;
+  if (input.size() < 3) return;
   Page page = valid_page();
   const std::size_t at =
       (std::to_integer<std::size_t>(input[0]) | std::to_integer<std::size_t>(input[1]) << 8U) %
@@ -64,5 +59,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::copy(patch.begin(), patch.end(), page.begin() + static_cast<std::ptrdiff_t>(at));
   rehash(page);
   check(page);
+}
+
+}  // namespace
+}  // namespace cairn::storage
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  cairn::storage::try_input(std::as_bytes(std::span(data, size)));
   return 0;
 }
