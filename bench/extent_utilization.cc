@@ -20,9 +20,8 @@
 #include <utility>
 #include <vector>
 
+namespace cairn::bench {
 namespace {
-
-using namespace cairn;
 
 constexpr ByteCount kArena = 32_GiB;
 constexpr ByteCount kSlab = 1_GiB;
@@ -288,7 +287,7 @@ bool parse(int argc, char** argv, Options& options) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int run_program(int argc, char** argv) {
   Options options;
   if (!parse(argc, argv, options)) return 2;
   const SystemClock clock;
@@ -303,4 +302,10 @@ int main(int argc, char** argv) {
   const bool is_met = std::all_of(
       outcomes.begin(), outcomes.end(), [](const Outcome& o) { return o.is_full_enough(); });
   return options.is_check && !is_met ? 1 : 0;
+}
+
+}  // namespace cairn::bench
+
+int main(int argc, char** argv) {
+  return cairn::bench::run_program(argc, argv);
 }

@@ -18,10 +18,8 @@
 #include <string_view>
 #include <vector>
 
+namespace cairn::storage {
 namespace {
-
-using namespace cairn;
-using namespace cairn::storage;
 
 constexpr std::size_t kBatch = 512;
 constexpr std::uint32_t kBlockBytes = 4096;
@@ -66,7 +64,7 @@ template <typename T>
 T must(Result<T> result, const char* what) {
   if (result.has_value()) return std::move(*result);
   std::fprintf(stderr, "index_lookup: %s: %s\n", what, error_code_name(result.error().code));
-  std::exit(1);
+  std::_Exit(1);
 }
 
 // A store of `blocks` committed blocks.
@@ -102,13 +100,14 @@ class World {
     store_->reserve({.scope = scope_, .items = items, .is_chain = false}, reserved);
     const std::array<std::uint32_t, 1> checksums = {0};
     std::vector<CommitItem> commits;
+    commits.reserve(reserved.size());
     for (const ReserveOutcome& outcome : reserved)
       commits.push_back({.ref = outcome.ref, .checksums = checksums});
     std::vector<BlockStatus> out(commits.size());
     store_->commit(scope_, commits, out);
     const bool is_whole = std::all_of(
         out.begin(), out.end(), [](BlockStatus status) { return status == BlockStatus::kOk; });
-    if (!is_whole) std::exit(1);
+    if (!is_whole) std::_Exit(1);
   }
 
   std::uint32_t slabs_;
@@ -178,10 +177,10 @@ Outcome measure_world(const Options& options, std::uint32_t blocks) {
   out.run = measure(options, present.size(), [&](std::size_t at) {
     const std::size_t run =
         world.store().lookup_run(world.scope(), std::span(present).subspan(at, kBatch), hits);
-    if (run != kBatch) std::exit(1);
+    if (run != kBatch) std::_Exit(1);
     found += run;
   });
-  if (found == 0) std::exit(1);
+  if (found == 0) std::_Exit(1);
   return out;
 }
 
@@ -246,7 +245,7 @@ bool parse(int argc, char** argv, Options& options) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int run_program(int argc, char** argv) {
   Options options;
   if (!parse(argc, argv, options)) {
     std::fprintf(stderr,
@@ -263,4 +262,10 @@ int main(int argc, char** argv) {
     print_text("cold", options.cold_blocks, cold);
   }
   return 0;
+}
+
+}  // namespace cairn::storage
+
+int main(int argc, char** argv) {
+  return cairn::storage::run_program(argc, argv);
 }

@@ -22,9 +22,8 @@
 #include <string_view>
 #include <vector>
 
+namespace cairn::bench {
 namespace {
-
-using namespace cairn;
 
 constexpr std::size_t kFrameBytes = 128;
 constexpr int kWarmUpPings = 200;
@@ -39,7 +38,7 @@ struct Options {
 
 [[noreturn]] void give_up(const char* what) {
   std::fprintf(stderr, "socket_rtt: %s\n", what);
-  std::exit(1);
+  std::_Exit(1);
 }
 
 // One kind of connection, seen from the client.
@@ -92,6 +91,8 @@ class BlockingEcho final : public Echo {
     fd_ = pair[0];
   }
   ~BlockingEcho() override { ::close(fd_); }
+  BlockingEcho(const BlockingEcho&) = delete;
+  BlockingEcho& operator=(const BlockingEcho&) = delete;
   void ping() override {
     std::array<std::byte, kFrameBytes> bytes{};
     if (!write_whole(fd_, bytes) || !read_whole(fd_, bytes)) give_up("blocking echo");
@@ -133,6 +134,8 @@ class EpollEcho final : public Echo {
     ::close(epoll_);
     ::close(fd_);
   }
+  EpollEcho(const EpollEcho&) = delete;
+  EpollEcho& operator=(const EpollEcho&) = delete;
   void ping() override {
     std::array<std::byte, kFrameBytes> bytes{};
     if (!write_whole(fd_, bytes) || !wait_epoll(epoll_) || !read_whole(fd_, bytes)) {
@@ -218,7 +221,7 @@ class ChannelEcho final : public Echo {
 };
 
 struct Kind {
-  const char* name;
+  const char* name = "";
   std::unique_ptr<Echo> echo;
   std::vector<double> us;
   double p50 = 0;
@@ -266,7 +269,7 @@ Options parse(int argc, char** argv) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int run_program(int argc, char** argv) {
   const Options options = parse(argc, argv);
   std::array<Kind, 3> kinds;
   kinds[0] = {.name = "blocking", .echo = std::make_unique<BlockingEcho>()};
@@ -305,4 +308,10 @@ int main(int argc, char** argv) {
     return 1;
   }
   return 0;
+}
+
+}  // namespace cairn::bench
+
+int main(int argc, char** argv) {
+  return cairn::bench::run_program(argc, argv);
 }
