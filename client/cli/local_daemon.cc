@@ -61,6 +61,7 @@ std::string tail(const std::string& log_path) {
 
 pid_t spawn(const std::vector<std::string>& words, const std::string& log_path) {
   std::vector<char*> arguments;
+  arguments.reserve(words.size() + 1);
   for (const std::string& word : words)
     arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <cstring>
+#include <system_error>
 
 namespace cairn::cli {
 
@@ -22,6 +22,9 @@ std::string explain(const Error& error, const std::string& server, const std::st
     case ErrorCode::kTimeout:
       text += "the daemon did not answer in time";
       break;
+    case ErrorCode::kBusy:
+      text += "the daemon cannot do that now";
+      break;
     case ErrorCode::kPermission:
       text += "this user may not use that socket";
       break;
@@ -32,7 +35,7 @@ std::string explain(const Error& error, const std::string& server, const std::st
       text += std::string(error_code_name(error.code)) + " in " + error.what;
       break;
   }
-  if (error.sys != 0) text += std::string(" (") + std::strerror(error.sys) + ")";
+  if (error.sys != 0) text += " (" + std::generic_category().message(error.sys) + ")";
   if (!message.empty()) text += ": " + message;
   return text;
 }

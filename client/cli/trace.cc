@@ -90,6 +90,10 @@ class Generator {
   std::vector<Conversation> conversations_;
 };
 
+std::string line_message(const std::string& path, std::size_t number, const std::string& why) {
+  return path + ":" + std::to_string(number) + ": the line " + why;
+}
+
 }  // namespace
 
 std::optional<std::vector<TraceRequest>> read_trace(const std::string& path,
@@ -108,7 +112,7 @@ std::optional<std::vector<TraceRequest>> read_trace(const std::string& path,
     if (line.empty()) continue;
     auto request = parse_request(line, why);
     if (!request) {
-      message = path + ":" + std::to_string(number) + ": the line " + why;
+      message = line_message(path, number, why);
       return std::nullopt;
     }
     requests.push_back(std::move(*request));
