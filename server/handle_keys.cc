@@ -60,9 +60,10 @@ Handled handle_prefetch(Call& call) {
                      [&](const storage::Scope& scope, const BlockDigest& digest) {
                        storage::LookupHit hit;
                        const bool is_serving = call.core.is_serving();
-                       if (is_serving)
+                       if (is_serving) {
                          call.core.parts.store->lookup(
                              scope, std::span(&digest, 1), std::span(&hit, 1));
+                       }
                        const bool is_here = hit.tier != storage::TierKind::kNone;
                        return is_here ? BlockStatus::kOk : BlockStatus::kMiss;
                      });

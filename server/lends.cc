@@ -86,10 +86,8 @@ std::vector<Lend> LendTable::take_all() {
 
 void LendTable::resize(std::size_t slots) {
   std::vector<Lend> old = std::exchange(slots_, std::vector<Lend>(slots));
-  size_ = 0;
-  bytes_ = ByteCount();
   for (const Lend& lend : old) {
-    if (lend.id != 0) insert(lend);
+    if (lend.id != 0) slots_[slot_of(lend.id)] = lend;
   }
 }
 

@@ -36,6 +36,11 @@ std::string command_of(const std::string& pid) {
   return name;
 }
 
+std::string describe_process(const std::string& pid) {
+  const std::string command = command_of(pid);
+  return command.empty() ? "pid " + pid : "pid " + pid + " (" + command + ")";
+}
+
 std::string problem_words(const DirectoryPlace& place, const Error& error) {
   switch (error.code) {
     case ErrorCode::kLocked: {
@@ -80,9 +85,7 @@ std::string lock_holder(const std::string& path) {
     for (std::string& word : words)
       text >> word;
     if (words[kFileWord] != wanted || words[kPidWord].starts_with('-')) continue;
-    const std::string& pid = words[kPidWord];
-    const std::string command = command_of(pid);
-    return command.empty() ? "pid " + pid : "pid " + pid + " (" + command + ")";
+    return describe_process(words[kPidWord]);
   }
   return "";
 }
