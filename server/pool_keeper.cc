@@ -8,6 +8,16 @@
 #include <string>
 
 namespace cairn::server {
+namespace {
+
+void add_to_tier(storage::Store& store, const storage::Slab& slab) noexcept {
+  store.with_tier_locked([&slab](storage::Tier& tier) {
+    CAIRN_CHECK(tier.kind() == storage::TierKind::kDram);
+    static_cast<storage::DramTier&>(tier).add_slab(slab);
+  });
+}
+
+}  // namespace
 
 PoolKeeper::PoolKeeper(const Parts& parts)
     : store_(*parts.store),
@@ -53,10 +63,7 @@ bool PoolKeeper::step() noexcept {
   for (const storage::Slab& slab : *slabs) {
     // The notice first: who is granted a frame of the slab can have been told of it.
     add_notice(slab);
-    store_.with_tier_locked([&slab](storage::Tier& tier) {
-      CAIRN_CHECK(tier.kind() == storage::TierKind::kDram);
-      static_cast<storage::DramTier&>(tier).add_slab(slab);
-    });
+    add_to_tier(store_, slab);
     log_event(LogLevel::kInfo,
               "slab_ready",
               {{"slab", std::to_string(slab.number)},

@@ -64,6 +64,7 @@ ReplayCounts serve_all(std::vector<Connection>& connections,
                        bool shows_progress) {
   const SystemClock clock;
   std::vector<std::unique_ptr<ReplayWorker>> workers;
+  workers.reserve(connections.size());
   for (Connection& connection : connections) {
     workers.push_back(
         std::make_unique<ReplayWorker>(*connection.client, connection.name_space, options, clock));

@@ -36,7 +36,7 @@ std::size_t fill(Client& client,
                  .digests = chain.subspan(hits),
                  .sources = sources,
                  .results = std::span(results).subspan(hits)};
-  put.placement.position = std::uint32_t(hits);
+  put.placement.position = static_cast<std::uint32_t>(hits);
   if (hits > 0) put.placement.parent = chain[hits - 1];
   static_cast<void>(client.put(put));  // kBusy and kDeclined are answers too
   return hits;

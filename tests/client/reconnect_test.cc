@@ -54,6 +54,7 @@ class ReconnectTest : public ClientTest {
                               .call = {}})
                     .has_value());
     std::vector<BlockStatus> statuses;
+    statuses.reserve(results.size());
     for (const KeyResult& result : results)
       statuses.push_back(result.status);
     return statuses;
@@ -77,6 +78,7 @@ TEST_F(ReconnectTest, ResumesEverythingItHoldsAndBindsItsNamespaces) {
     EXPECT_EQ(held.slab_generation, 1U);
   }
   std::vector<std::uint64_t> expected;
+  expected.reserve(views.size() + reservations.size());
   for (const BlockView& view : views)
     expected.push_back(view.lend);
   for (const BlockReservation& reservation : reservations)

@@ -106,7 +106,7 @@ TEST(Crash, AClientStoppedInItsCopyDamagesNobodyWhenItGoesOn) {
   const std::vector<std::byte> zeros(1 << 20U);
   std::vector<std::byte> body(1 << 20U);
   std::vector<BlockDigest> written;
-  for (std::uint64_t i = 0; i < 3 * 96 || !stopped_until.has_passed(clock.now()); ++i) {
+  for (std::uint64_t i = 0; i < 3ULL * 96 || !stopped_until.has_passed(clock.now()); ++i) {
     const BlockDigest digest = cli::trace_digest((1ULL << 50U) + i);
     cli::fill_payload(cli::payload_seed(name_space, digest, 0), 0, body);
     const std::span<const std::byte> source(body);
