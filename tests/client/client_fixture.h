@@ -43,11 +43,13 @@ struct Blocks {
 };
 
 class ClientTest : public ::testing::Test {
- protected:
-  ClientTest();
+ public:
   ~ClientTest() override;
   ClientTest(const ClientTest&) = delete;
   ClientTest& operator=(const ClientTest&) = delete;
+
+ protected:
+  ClientTest();
 
   // A client with these options (their server is the daemon's unix socket unless set).
   void connect(ClientOptions options = {});
