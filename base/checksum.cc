@@ -85,15 +85,15 @@ std::uint32_t extend_copy_with_crc32c(std::uint32_t crc,
 std::uint32_t stream_with_crc32c(std::span<std::byte> target,
                                  std::span<const std::byte> source) noexcept {
   CAIRN_CHECK(target.size() == source.size());
-  static const StreamCopy kStream = find_stream_copy();
-  if (kStream == nullptr) return copy_with_crc32c(target, source);
+  static const StreamCopy stream = find_stream_copy();
+  if (stream == nullptr) return copy_with_crc32c(target, source);
   std::uint32_t raw = ~0U;
   prefetch<CacheLevel::kSecond>(source, 0, kStreamAheadBytes);
   for (std::size_t at = 0; at < source.size(); at += kStreamStepBytes) {
     const std::size_t step = std::min(kStreamStepBytes, source.size() - at);
     prefetch<CacheLevel::kSecond>(source, at + kStreamAheadBytes, kStreamStepBytes);
     raw = raw_crc(raw, source.subspan(at, step));
-    kStream(target.data() + at, source.data() + at, step);
+    stream(target.data() + at, source.data() + at, step);
   }
   stream_fence();
   return ~raw;

@@ -74,9 +74,9 @@ void stream_fence() noexcept {}
 void stream_bytes(std::span<std::byte> target, std::span<const std::byte> source) noexcept {
   CAIRN_CHECK(target.size() == source.size());
   if (source.empty()) return;
-  static const StreamCopy kStream = find_stream_copy();
-  if (kStream != nullptr) {
-    kStream(target.data(), source.data(), source.size());
+  static const StreamCopy stream = find_stream_copy();
+  if (stream != nullptr) {
+    stream(target.data(), source.data(), source.size());
   } else {
     std::memcpy(target.data(), source.data(), source.size());
   }

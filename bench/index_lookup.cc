@@ -79,7 +79,7 @@ class World {
     records_ = must(LazyMemory::map(Store::records_bytes(options), pages), "records");
     store_ = must(Store::open(options,
                               tier_,
-                              records_.bytes(),
+                              {.bytes = records_.bytes()},
                               make_eviction_policy("lru", options.records_max),
                               clock_),
                   "store");

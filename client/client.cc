@@ -20,6 +20,8 @@ ErrorCode code_of(BlockStatus status) {
       return ErrorCode::kPermission;
     case BlockStatus::kQuota:
       return ErrorCode::kNoSpace;
+    case BlockStatus::kBusy:
+      return ErrorCode::kBusy;
     case BlockStatus::kInvalid:
     case BlockStatus::kTooLarge:
       return ErrorCode::kInvalid;

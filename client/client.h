@@ -93,7 +93,8 @@ class Client {
 
   // `fingerprint`: a JSON object of everything that must match for bytes to be usable (integers and
   // strings). Errors: kInvalid (not such an object; `message` says why), kTimeout, kPeerGone,
-  // kPermission, kNoSpace (namespace table full).
+  // kPermission, kNoSpace (namespace table full), kBusy (the daemon cannot store it now; `message`
+  // says why).
   Result<Namespace> open_namespace(std::string_view fingerprint, std::string* message = nullptr);
   PurgeAnswer purge(const Namespace& name_space);
 

@@ -120,7 +120,7 @@ class QueueCore {
   void tell_parents();
   void pump();
   void pump_all();
-  void leave_stale(MonotonicTime now);
+  void leave_stale(MonotonicTime time);
   void insert(Flow& flow, Deadline deadline);
   void recycle(Flow& flow);
   std::size_t report(std::span<Completion> out);

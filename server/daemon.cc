@@ -140,7 +140,7 @@ class Daemon::Impl final : private AdminPages {
     if (!records) return step_failure("records", records.error());
     auto policy =
         storage::make_eviction_policy(config().eviction_policy, storage::Store::records_max(shape));
-    auto store = storage::Store::open(shape, *dram_, *std::move(records), std::move(policy), clock_);
+    auto store = storage::Store::open(shape, *dram_, *records, std::move(policy), clock_);
     if (!store) return step_failure("store", store.error());
     store_ = *std::move(store);
     const MonotonicTime until = clock_.now() + kPopulateWait;

@@ -89,6 +89,7 @@ struct NodeMetrics {
   Counter quarantined_bytes{0};  // lent to sessions whose sockets are gone
   Counter predecessor_bytes{0};  // slabs of an earlier daemon that clients still hold
   Counter fallback_small_pages{0};
+  Counter data_dir_failing{0};  // 1: the last write to data_dir failed
 };
 
 }  // namespace cairn::server

@@ -23,7 +23,7 @@ struct NodeRow {
   Counter NodeMetrics::*member;
 };
 
-constexpr std::array<NodeRow, 17> kNodeRows = {{
+constexpr std::array<NodeRow, 18> kNodeRows = {{
     {"cairn_lookup_blocks_asked_total",
      "Blocks that lookups asked for.",
      MetricType::Counter,
@@ -89,6 +89,10 @@ constexpr std::array<NodeRow, 17> kNodeRows = {{
      "Slabs of an earlier daemon that its clients still hold.",
      MetricType::Gauge,
      &NodeMetrics::predecessor_bytes},
+    {"cairn_data_dir_failing",
+     "1 while writes to data_dir fail: no namespace can be opened for the first time or purged.",
+     MetricType::Gauge,
+     &NodeMetrics::data_dir_failing},
 }};
 
 ClientMetric sample(MetricType type, double value, Labels labels) {

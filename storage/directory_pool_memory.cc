@@ -64,6 +64,7 @@ class DirectoryPoolMemory final : public PoolMemory {
   Status populate(std::uint32_t slab, ByteCount offset, ByteCount bytes) noexcept override;
   void discard_slab(std::uint32_t slab) noexcept override;
   Result<RecordsMemory> create_records(ByteCount bytes) noexcept override;
+  Status populate_records(ByteCount offset, ByteCount bytes) noexcept override;
   Result<OwnedFd> create_session_lock(std::uint64_t id,
                                       std::string_view description) noexcept override;
   void remove_session_lock(std::uint64_t id) noexcept override;
@@ -154,15 +155,17 @@ Result<RecordsMemory> DirectoryPoolMemory::create_records(ByteCount bytes) noexc
   // touch.
   if (kind_.is_hugetlbfs) {
     CAIRN_TRY(records_, map_anonymous(bytes));
-    return RecordsMemory(records_.bytes());
+    return RecordsMemory{.bytes = records_.bytes()};
   }
   const std::string name = records_file_name(incarnation_);
   records_file_ = create_file(directory_.root(), name);
   if (records_file_.get() < 0) return create_error("records");
   CAIRN_TRY(records_, map_file(records_file_.get(), bytes, kind_));
-  return RecordsMemory(records_.bytes(), [this](ByteCount offset, ByteCount range) {
-    return populate_mapping(records_, records_file_.get(), offset, range);
-  });
+  return RecordsMemory{.bytes = records_.bytes(), .owner = this};
+}
+
+Status DirectoryPoolMemory::populate_records(ByteCount offset, ByteCount bytes) noexcept {
+  return populate_mapping(records_, records_file_.get(), offset, bytes);
 }
 
 Result<OwnedFd> DirectoryPoolMemory::create_session_lock(std::uint64_t id,

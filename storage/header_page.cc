@@ -90,7 +90,7 @@ bool is_zero_between(ConstHeaderSpan page, std::size_t begin, std::size_t end) n
 }
 
 std::uint64_t identity_hash(ConstHeaderSpan page) noexcept {
-  std::array<std::byte, kLocationAt> bytes;
+  std::array<std::byte, kLocationAt> bytes{};
   std::memcpy(bytes.data(), page.data(), bytes.size());
   std::memset(bytes.data() + kIdentityHashAt, 0, sizeof(std::uint64_t));
   return xxh3_64(bytes);
@@ -98,7 +98,7 @@ std::uint64_t identity_hash(ConstHeaderSpan page) noexcept {
 
 // Over the location sector with the identity hash where its own hash will stand.
 std::uint64_t location_hash(ConstHeaderSpan page) noexcept {
-  std::array<std::byte, kHeaderPageBytes - kLocationAt> bytes;
+  std::array<std::byte, kHeaderPageBytes - kLocationAt> bytes{};
   std::memcpy(bytes.data(), page.data() + kLocationAt, bytes.size());
   std::memcpy(bytes.data() + (kLocationHashAt - kLocationAt),
               page.data() + kIdentityHashAt,
@@ -224,9 +224,10 @@ Result<HeaderPage> decode_header(ConstHeaderSpan page) noexcept {
   header.epoch = get<std::uint64_t>(page, kEpochAt);
   header.position = get<std::uint32_t>(page, kPositionAt);
   header.computed_by = static_cast<ComputedBy>(get<std::uint8_t>(page, kComputedByAt));
-  for (std::size_t chunk = 0; chunk < chunk_count(header.length); ++chunk)
+  for (std::size_t chunk = 0; chunk < chunk_count(header.length); ++chunk) {
     header.checksums[chunk] =
         get<std::uint32_t>(page, kChecksumsAt + chunk * sizeof(std::uint32_t));
+  }
   header.attributes = page.subspan(kAttributesAt, attributes);
   return header;
 }

@@ -23,7 +23,8 @@ struct KeyValueWrite {
   std::optional<std::string> value;  // nullopt: delete
 };
 
-// Any thread. Errors of every call: kIo, kCorrupt (the store says its bytes are wrong).
+// Any thread; calls take turns. Errors of every call: kIo, kNoSpace (its disk failed or is full: a
+// later call opens it anew), kCorrupt (the store says its bytes are wrong).
 class KeyValue {
  public:
   KeyValue() = default;
@@ -41,7 +42,7 @@ struct KeyValueOptions {
   std::string directory;   // created if its parent exists
   bool in_memory = false;  // RocksDB's in-memory Env: tests and simulation
 };
-// Errors: kLocked (another process has it), kPermission, kCorrupt, kVersion, kIo.
+// Errors: kLocked (another process has it), kPermission, kCorrupt, kVersion, kNoSpace, kIo.
 Result<std::unique_ptr<KeyValue>> open_rocksdb(const KeyValueOptions& options) noexcept;
 
 }  // namespace cairn::storage

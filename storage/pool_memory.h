@@ -56,12 +56,10 @@ struct PredecessorSlabs {
   std::vector<std::string> holders;
 };
 
-// Thread-safe only in populate() and the records' one; everything else is one thread's.
-class PoolMemory {
+// Thread-safe only in populate() and populate_records(); everything else is one thread's.
+class PoolMemory : public RecordsOwner {
  public:
   PoolMemory() = default;
-  PoolMemory(const PoolMemory&) = delete;
-  PoolMemory& operator=(const PoolMemory&) = delete;
   virtual ~PoolMemory() = default;
 
   virtual PageKind page_kind() const noexcept = 0;
@@ -74,8 +72,7 @@ class PoolMemory {
   virtual Status populate(std::uint32_t slab, ByteCount offset, ByteCount bytes) noexcept = 0;
   // Unmaps and removes a slab that no client was ever told of: its memory is given back.
   virtual void discard_slab(std::uint32_t slab) noexcept = 0;
-  // Creates and maps the records file (sparse, zero filled, readable by this user alone). Once. Its
-  // populate() is this object's and may be called by any thread.
+  // Creates and maps the records file (sparse, zero filled, readable by this user alone). Once.
   virtual Result<RecordsMemory> create_records(ByteCount bytes) noexcept = 0;
 
   // Creates sessions/<id> holding `description`, takes a shared lock on it and gives the descriptor

@@ -32,7 +32,8 @@ void write_header(std::span<std::byte> memory, std::uint32_t records_max) noexce
 
 }  // namespace
 
-Result<RecordTable> RecordTable::create(RecordsMemory memory, std::uint32_t records_max) noexcept {
+Result<RecordTable> RecordTable::create(const RecordsMemory& memory,
+                                        std::uint32_t records_max) noexcept {
   if (records_max == 0 || records_max > kRecordsMax)
     return Error{ErrorCode::kInvalid, 0, "records_max"};
   if (memory.bytes.size() < bytes_for(records_max).value())
@@ -40,20 +41,22 @@ Result<RecordTable> RecordTable::create(RecordsMemory memory, std::uint32_t reco
   const auto body = memory.bytes.subspan(kHeaderBytes.value());
   if (reinterpret_cast<std::uintptr_t>(body.data()) % alignof(Record) != 0)
     return Error{ErrorCode::kInvalid, 0, "records alignment"};
-  if (memory.populate) CAIRN_TRY_STATUS(memory.populate(ByteCount(), kHeaderBytes));
+  if (memory.owner != nullptr) {
+    CAIRN_TRY_STATUS(memory.owner->populate_records(ByteCount(), kHeaderBytes));
+  }
   write_header(memory.bytes, records_max);
-  return RecordTable(std::move(memory), {reinterpret_cast<Record*>(body.data()), records_max});
+  return RecordTable(memory, {reinterpret_cast<Record*>(body.data()), records_max});
 }
 
 RecordTable::RecordTable(RecordTable&& other) noexcept
-    : memory_(std::move(other.memory_)),
+    : memory_(other.memory_),
       records_(other.records_),
       populated_(other.populated_),
       used_(other.used_.load(std::memory_order_relaxed)),
       free_head_(other.free_head_) {}
 
 RecordTable& RecordTable::operator=(RecordTable&& other) noexcept {
-  memory_ = std::move(other.memory_);
+  memory_ = other.memory_;
   records_ = other.records_;
   populated_ = other.populated_;
   used_.store(other.used_.load(std::memory_order_relaxed), std::memory_order_relaxed);
@@ -77,9 +80,9 @@ std::optional<RecordNumber> RecordTable::take() noexcept {
 
 bool RecordTable::populate_next(std::uint32_t fresh) noexcept {
   const std::uint32_t step = std::min(kPopulateRecords, capacity() - fresh);
-  if (memory_.populate) {
+  if (memory_.owner != nullptr) {
     const ByteCount offset = kHeaderBytes + kRecordBytes * fresh;
-    if (!memory_.populate(offset, kRecordBytes * step)) return false;
+    if (!memory_.owner->populate_records(offset, kRecordBytes * step)) return false;
   }
   populated_ = fresh + step;
   return true;

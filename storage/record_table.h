@@ -12,7 +12,6 @@
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <utility>
 
 namespace cairn::storage {
 
@@ -28,7 +27,8 @@ class RecordTable {
   // Writes the first page of `memory`, which is zero filled and outlives the table. Errors:
   // kInvalid (records_max is 0 or over kRecordsMax), kNoSpace (shorter than bytes_for(), or its
   // first page cannot be had), kIo.
-  static Result<RecordTable> create(RecordsMemory memory, std::uint32_t records_max) noexcept;
+  static Result<RecordTable> create(const RecordsMemory& memory,
+                                    std::uint32_t records_max) noexcept;
 
   Record& operator[](RecordNumber number) const noexcept { return records_[number]; }
   // Numbers below were used at some time.
@@ -51,8 +51,8 @@ class RecordTable {
   ~RecordTable() = default;
 
  private:
-  RecordTable(RecordsMemory memory, std::span<Record> records) noexcept
-      : memory_(std::move(memory)),
+  RecordTable(const RecordsMemory& memory, std::span<Record> records) noexcept
+      : memory_(memory),
         records_(records) {}
   bool populate_next(std::uint32_t fresh) noexcept;
 

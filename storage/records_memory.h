@@ -5,26 +5,27 @@
 #include "base/units.h"
 
 #include <cstddef>
-#include <functional>
 #include <span>
-#include <utility>
 
 namespace cairn::storage {
 
+// Who makes records memory resident. Any thread.
+class RecordsOwner {
+ public:
+  RecordsOwner() = default;
+  RecordsOwner(const RecordsOwner&) = delete;
+  RecordsOwner& operator=(const RecordsOwner&) = delete;
+  // Makes a range of the records resident, so that a touch cannot fail: on a full tmpfs it would be
+  // a SIGBUS. Errors: kNoSpace, kIo.
+  virtual Status populate_records(ByteCount offset, ByteCount bytes) noexcept = 0;
+
+ protected:
+  ~RecordsOwner() = default;
+};
+
 struct RecordsMemory {
-  using Populate = std::function<Status(ByteCount offset, ByteCount bytes)>;
-
-  RecordsMemory() = default;
-  // Without `populate` all of it can be touched.
-  // NOLINTNEXTLINE(google-explicit-constructor): plain memory is records memory too
-  RecordsMemory(std::span<std::byte> memory, Populate populate_range = {})
-      : bytes(memory),
-        populate(std::move(populate_range)) {}
-
   std::span<std::byte> bytes;
-  // Makes a range resident, so that a touch cannot fail: on a full tmpfs it would be a SIGBUS.
-  // Errors: kNoSpace, kIo.
-  Populate populate;
+  RecordsOwner* owner = nullptr;  // outlives the memory's user; nullptr: all of it can be touched
 };
 
 }  // namespace cairn::storage

@@ -1,6 +1,9 @@
 #include "storage/rocksdb_key_value.h"
 
+#include "base/clock.h"
+#include "base/mutex.h"
 #include "storage/key_value.h"
+#include "storage/rocksdb_files.h"
 
 #include <rocksdb/cache.h>
 #include <rocksdb/db.h>
@@ -15,6 +18,8 @@
 #include <array>
 #include <cerrno>
 #include <exception>
+#include <memory>
+#include <utility>
 
 namespace cairn::storage {
 namespace {
@@ -24,6 +29,8 @@ constexpr int kOpenFilesMax = 64;
 constexpr ByteCount kWriteBufferBytes = 1_MiB;
 constexpr ByteCount kInfoLogBytes = 1_MiB;
 constexpr std::size_t kInfoLogsMax = 2;
+// Between two attempts to open a database whose files have failed.
+constexpr Milliseconds kReopenPause(1'000);
 
 Error error_of(const rocksdb::Status& status, const char* what) {
   return {status.IsCorruption() ? ErrorCode::kCorrupt : ErrorCode::kIo, 0, what};
@@ -99,11 +106,13 @@ Result<std::uint32_t> version_of(const std::string& row) {
   return version;
 }
 
-class RocksdbKeyValue final : public KeyValue {
+// One opening of the database, and the guard of its files.
+class Database {
  public:
-  explicit RocksdbKeyValue(std::unique_ptr<rocksdb::Env> memory)
-      : memory_(std::move(memory)) {}
-  ~RocksdbKeyValue() override {
+  explicit Database(const std::shared_ptr<rocksdb::FileSystem>& files)
+      : files_(std::make_shared<GuardedFiles>(files)),
+        env_(rocksdb::NewCompositeEnv(files_)) {}
+  ~Database() {
     if (database_ == nullptr) return;
     for (rocksdb::ColumnFamilyHandle* handle : handles_) {
       database_->DestroyColumnFamilyHandle(handle).PermitUncheckedError();
@@ -111,30 +120,27 @@ class RocksdbKeyValue final : public KeyValue {
     // What was not asked to be synced may be lost, so a failure to close costs nothing promised.
     database_->Close().PermitUncheckedError();
   }
-  RocksdbKeyValue(const RocksdbKeyValue&) = delete;
-  RocksdbKeyValue& operator=(const RocksdbKeyValue&) = delete;
+  Database(const Database&) = delete;
+  Database& operator=(const Database&) = delete;
 
   Status open(const std::string& directory);
-  Status check_format();
-
-  Result<std::optional<std::string>> get(Table table, std::string_view key) noexcept override;
-  Status write(const std::vector<KeyValueWrite>& writes, bool sync) noexcept override;
-  Result<std::vector<std::pair<std::string, std::string>>> scan(Table table) noexcept override;
-
- private:
+  std::optional<Error> failure() const noexcept { return files_->guard().failure(); }
+  rocksdb::DB& operator*() const noexcept { return *database_; }
+  rocksdb::DB* operator->() const noexcept { return database_.get(); }
   rocksdb::ColumnFamilyHandle* handle(Table table) const {
     return tables_[static_cast<std::size_t>(table)];
   }
 
-  std::unique_ptr<rocksdb::Env> memory_;  // outlives the database on it
+ private:
+  std::shared_ptr<GuardedFiles> files_;
+  std::unique_ptr<rocksdb::Env> env_;  // outlives the database on it
   std::unique_ptr<rocksdb::DB> database_;
   std::vector<rocksdb::ColumnFamilyHandle*> handles_;
   std::array<rocksdb::ColumnFamilyHandle*, kTableCount> tables_{};
 };
 
-Status RocksdbKeyValue::open(const std::string& directory) {
-  rocksdb::Env* env = memory_ != nullptr ? memory_.get() : rocksdb::Env::Default();
-  const rocksdb::DBOptions options = database_options(env);
+Status Database::open(const std::string& directory) {
+  const rocksdb::DBOptions options = database_options(env_.get());
   // A newer version may have tables that we do not know; they are opened too, so that its format
   // row can be read and named.
   std::vector<std::string> names;
@@ -154,16 +160,90 @@ Status RocksdbKeyValue::open(const std::string& directory) {
   rocksdb::DB* opened = nullptr;
   const rocksdb::Status status =
       rocksdb::DB::Open(options, directory, families, &handles_, &opened);
+  if (status.ok()) database_.reset(opened);
+  if (const auto failed = failure()) return *failed;
   if (!status.ok()) {
     if (is_lock_failure(status)) return Error{ErrorCode::kLocked, 0, "rocksdb open"};
     return error_of(status, "rocksdb open");
   }
-  database_.reset(opened);
   for (std::size_t i = 0; i < kTableCount; ++i) {
     const auto at = std::find(names.begin(), names.end(), kTableNames[i]);
     tables_[i] = handles_[static_cast<std::size_t>(at - names.begin())];
   }
   return {};
+}
+
+class RocksdbKeyValue final : public KeyValue {
+ public:
+  RocksdbKeyValue(std::shared_ptr<rocksdb::FileSystem> files,
+                  std::string directory,
+                  const Clock& clock)
+      : files_(std::move(files)),
+        directory_(std::move(directory)),
+        clock_(clock) {}
+
+  // As any other call does that finds no database, but at once.
+  Status open() noexcept;
+  Status check_format();
+
+  Result<std::optional<std::string>> get(Table table, std::string_view key) noexcept override;
+  Status write(const std::vector<KeyValueWrite>& writes, bool sync) noexcept override;
+  Result<std::vector<std::pair<std::string, std::string>>> scan(Table table) noexcept override;
+
+ private:
+  template <typename Work>
+  auto on_database(const char* what, Work&& work) noexcept
+      -> decltype(work(std::declval<Database&>()));
+  Status reopen() CAIRN_REQUIRES(mutex_);
+
+  const std::shared_ptr<rocksdb::FileSystem> files_;
+  const std::string directory_;
+  const Clock& clock_;
+  Mutex mutex_;
+  std::unique_ptr<Database> database_ CAIRN_GUARDED_BY(mutex_);  // nullptr: it has failed
+  Error failure_ CAIRN_GUARDED_BY(mutex_){ErrorCode::kIo, 0, "rocksdb"};
+  MonotonicTime next_attempt_ CAIRN_GUARDED_BY(mutex_);
+};
+
+Status RocksdbKeyValue::open() noexcept {
+  return confined("rocksdb open", [&]() -> Status {
+    const MutexLock lock(mutex_);
+    return reopen();
+  });
+}
+
+Status RocksdbKeyValue::reopen() {
+  auto database = std::make_unique<Database>(files_);
+  const Status opened = database->open(directory_);
+  if (!opened) {
+    failure_ = opened.error();
+    next_attempt_ = clock_.now() + kReopenPause;
+    return opened;
+  }
+  database_ = std::move(database);
+  return {};
+}
+
+// Runs `work` on the database, opening it anew after a failure of its files. Nothing that it
+// answers counts once they have failed.
+template <typename Work>
+auto RocksdbKeyValue::on_database(const char* what, Work&& work) noexcept
+    -> decltype(work(std::declval<Database&>())) {
+  return confined(what, [&]() -> decltype(work(std::declval<Database&>())) {
+    const MutexLock lock(mutex_);
+    if (database_ == nullptr) {
+      if (clock_.now() < next_attempt_) return failure_;
+      if (const Status opened = reopen(); !opened) return opened.error();
+    }
+    auto result = work(*database_);
+    if (const auto failed = database_->failure()) {
+      failure_ = *failed;
+      next_attempt_ = clock_.now();
+      database_.reset();
+      return failure_;
+    }
+    return result;
+  });
 }
 
 Status RocksdbKeyValue::check_format() {
@@ -186,10 +266,10 @@ Status RocksdbKeyValue::check_format() {
 
 Result<std::optional<std::string>> RocksdbKeyValue::get(Table table,
                                                         std::string_view key) noexcept {
-  return confined("rocksdb get", [&]() -> Result<std::optional<std::string>> {
+  return on_database("rocksdb get", [&](Database& database) -> Result<std::optional<std::string>> {
     std::string value;
     const rocksdb::Status status =
-        database_->Get(rocksdb::ReadOptions(), handle(table), rocksdb::Slice(key), &value);
+        database->Get(rocksdb::ReadOptions(), database.handle(table), rocksdb::Slice(key), &value);
     if (status.IsNotFound()) return std::optional<std::string>();
     if (!status.ok()) return error_of(status, "rocksdb get");
     return std::optional<std::string>(std::move(value));
@@ -197,17 +277,17 @@ Result<std::optional<std::string>> RocksdbKeyValue::get(Table table,
 }
 
 Status RocksdbKeyValue::write(const std::vector<KeyValueWrite>& writes, bool sync) noexcept {
-  return confined("rocksdb write", [&]() -> Status {
+  return on_database("rocksdb write", [&](Database& database) -> Status {
     rocksdb::WriteBatch batch;
     for (const KeyValueWrite& write : writes) {
-      const rocksdb::Status added = write.value
-                                        ? batch.Put(handle(write.table), write.key, *write.value)
-                                        : batch.Delete(handle(write.table), write.key);
+      rocksdb::ColumnFamilyHandle* const table = database.handle(write.table);
+      const rocksdb::Status added =
+          write.value ? batch.Put(table, write.key, *write.value) : batch.Delete(table, write.key);
       if (!added.ok()) return error_of(added, "rocksdb batch");
     }
     rocksdb::WriteOptions options;
     options.sync = sync;
-    const rocksdb::Status status = database_->Write(options, &batch);
+    const rocksdb::Status status = database->Write(options, &batch);
     if (!status.ok()) return error_of(status, "rocksdb write");
     return {};
   });
@@ -216,10 +296,10 @@ Status RocksdbKeyValue::write(const std::vector<KeyValueWrite>& writes, bool syn
 Result<std::vector<std::pair<std::string, std::string>>> RocksdbKeyValue::scan(
     Table table) noexcept {
   using Rows = std::vector<std::pair<std::string, std::string>>;
-  return confined("rocksdb scan", [&]() -> Result<Rows> {
+  return on_database("rocksdb scan", [&](Database& database) -> Result<Rows> {
     Rows rows;
     const std::unique_ptr<rocksdb::Iterator> row(
-        database_->NewIterator(rocksdb::ReadOptions(), handle(table)));
+        database->NewIterator(rocksdb::ReadOptions(), database.handle(table)));
     for (row->SeekToFirst(); row->Valid(); row->Next()) {
       rows.emplace_back(row->key().ToString(), row->value().ToString());
     }
@@ -243,15 +323,22 @@ Status prepare_directory(const std::string& directory) {
 }  // namespace
 
 Result<std::unique_ptr<KeyValue>> open_rocksdb(const KeyValueOptions& options) noexcept {
+  static const SystemClock kClock;
+  if (options.in_memory) {
+    // The file system outlives the environment that it came with.
+    const std::unique_ptr<rocksdb::Env> memory(rocksdb::NewMemEnv(rocksdb::Env::Default()));
+    return open_rocksdb_on(memory->GetFileSystem(), "/cairn", kClock);
+  }
+  CAIRN_TRY_STATUS(prepare_directory(options.directory));
+  return open_rocksdb_on(rocksdb::FileSystem::Default(), options.directory, kClock);
+}
+
+Result<std::unique_ptr<KeyValue>> open_rocksdb_on(const std::shared_ptr<rocksdb::FileSystem>& files,
+                                                  const std::string& directory,
+                                                  const Clock& clock) noexcept {
   return confined("rocksdb open", [&]() -> Result<std::unique_ptr<KeyValue>> {
-    std::unique_ptr<rocksdb::Env> memory;
-    if (options.in_memory) {
-      memory.reset(rocksdb::NewMemEnv(rocksdb::Env::Default()));
-    } else {
-      CAIRN_TRY_STATUS(prepare_directory(options.directory));
-    }
-    auto key_value = std::make_unique<RocksdbKeyValue>(std::move(memory));
-    CAIRN_TRY_STATUS(key_value->open(options.in_memory ? "/cairn" : options.directory));
+    auto key_value = std::make_unique<RocksdbKeyValue>(files, directory, clock);
+    CAIRN_TRY_STATUS(key_value->open());
     CAIRN_TRY_STATUS(key_value->check_format());
     return std::unique_ptr<KeyValue>(std::move(key_value));
   });

@@ -26,13 +26,13 @@ ByteCount Store::records_bytes(const StoreOptions& options) noexcept {
 
 Result<std::unique_ptr<Store>> Store::open(const StoreOptions& options,
                                            Tier& dram,
-                                           RecordsMemory records,
+                                           const RecordsMemory& records,
                                            std::unique_ptr<EvictionPolicy> policy,
                                            const Clock& clock) noexcept {
   if (!(options.retained_share >= 0 && options.retained_share <= kRetainedShareMax))
     return Error{ErrorCode::kInvalid, 0, "retained_share"};
   if (policy == nullptr) return Error{ErrorCode::kInvalid, 0, "policy"};
-  CAIRN_TRY(RecordTable table, RecordTable::create(std::move(records), records_max(options)));
+  CAIRN_TRY(RecordTable table, RecordTable::create(records, records_max(options)));
   CAIRN_TRY(std::unique_ptr<BlockIndex> index, BlockIndex::create());
   CAIRN_TRY(NamespaceEpochs epochs, NamespaceEpochs::create());
   auto impl = std::make_unique<Impl>(

@@ -131,7 +131,7 @@ class Store {
   // first page), kIo.
   static Result<std::unique_ptr<Store>> open(const StoreOptions& options,
                                              Tier& dram,
-                                             RecordsMemory records,
+                                             const RecordsMemory& records,
                                              std::unique_ptr<EvictionPolicy> policy,
                                              const Clock& clock) noexcept;
   static ByteCount records_bytes(const StoreOptions& options) noexcept;

@@ -73,7 +73,7 @@ void Store::Impl::write_header(const Scope& scope, const CommitItem& item, Claim
   std::copy(item.checksums.begin(), item.checksums.end(), header.checksums.begin());
   header.attributes = item.attributes;
   // Made here and streamed out: the frame's own lines are in no cache.
-  alignas(64) std::array<std::byte, kHeaderPageBytes> page;
+  alignas(64) std::array<std::byte, kHeaderPageBytes> page;  // NOLINT: encode_header() fills it
   if (const Status written = encode_header(header, page); !written.has_value()) {
     const bool is_large = written.error().code == ErrorCode::kTooLarge;
     claim.status = is_large ? BlockStatus::kTooLarge : BlockStatus::kInvalid;

@@ -115,8 +115,8 @@ TEST_P(PoolMemoryContract, CreatesZeroFilledRecords) {
   ASSERT_TRUE(records);
   ASSERT_EQ(records->bytes.size(), 1'000'000U);
   EXPECT_TRUE(is_zero(records->bytes));
-  if (records->populate) {
-    EXPECT_TRUE(records->populate(ByteCount(4'096), ByteCount(65'536)));
+  if (records->owner != nullptr) {
+    EXPECT_TRUE(records->owner->populate_records(ByteCount(4'096), ByteCount(65'536)));
   }
   std::memset(records->bytes.data(), 1, records->bytes.size());
 }

@@ -1,6 +1,7 @@
 // Namespaces of a session: open, bind, purge, and who may ask what.
 #include "tests/server/node_fixture.h"
 
+#include <cerrno>
 #include <string>
 
 namespace cairn::server {
@@ -48,6 +49,21 @@ TEST_F(NodeNamespace, SaysWhatIsWrongWithAFingerprint) {
   EXPECT_EQ(refused.context.status, kInvalid);
   EXPECT_FALSE(refused.message.empty());
   EXPECT_EQ(open_raw(*client, "[").context.status, kInvalid);
+}
+
+TEST_F(NodeNamespace, IsBusyWhileItCannotBeStoredAndOthersAreServed) {
+  const auto client = join_in();
+  put(*client, keys(1, 1), 1'000);
+  host_.key_value_faults().fail_writes_after(0, {ErrorCode::kNoSpace, ENOSPC, "full"});
+  const auto refused = open_raw(*client, R"({"new":1})");
+  EXPECT_EQ(refused.context.status, kBusy);
+  EXPECT_NE(refused.message.find("No space left"), std::string::npos) << refused.message;
+  EXPECT_EQ(purge(*client).context.status, kBusy);
+  EXPECT_EQ(metrics().data_dir_failing.load(), 1U);
+  EXPECT_EQ(lookup(*client, keys(1, 1)).run, 1U);
+  host_.key_value_faults().heal();
+  EXPECT_EQ(open_raw(*client, R"({"new":1})").context.status, kOk);
+  EXPECT_EQ(metrics().data_dir_failing.load(), 0U);
 }
 
 TEST_F(NodeNamespace, MustBeOpenedBeforeItIsUsed) {

@@ -93,7 +93,7 @@ TEST(Record, LiesInMemoryAsTheFormatSays) {
 TEST(RecordTable, GivesEachNumberOnceAndTheLastReturnedFirst) {
   auto memory = LazyMemory::map(RecordTable::bytes_for(3));
   ASSERT_TRUE(memory.has_value());
-  auto table = RecordTable::create((*memory).bytes(), 3);
+  auto table = RecordTable::create({(*memory).bytes()}, 3);
   ASSERT_TRUE(table.has_value());
   EXPECT_EQ(table->capacity(), 3U);
   EXPECT_EQ(table->take(), 0U);
@@ -106,57 +106,62 @@ TEST(RecordTable, GivesEachNumberOnceAndTheLastReturnedFirst) {
   EXPECT_EQ(table->memory(), ByteCount(4096 + 3 * 128));
 }
 
-TEST(RecordTable, GrowsOnlyWhereItsMemoryCanBeTouched) {
-  constexpr std::uint32_t kRecords = 700;
-  auto memory = LazyMemory::map(RecordTable::bytes_for(kRecords));
-  ASSERT_TRUE(memory.has_value());
-  ByteCount resident;
-  bool is_full = false;
-  const auto populate = [&](ByteCount offset, ByteCount bytes) -> Status {
+class CountedRecords final : public RecordsOwner {
+ public:
+  Status populate_records(ByteCount offset, ByteCount bytes) noexcept override {
     EXPECT_EQ(offset, resident);
     if (is_full) return Error{ErrorCode::kNoSpace, 0, "full"};
     resident += bytes;
     return {};
-  };
-  auto table = RecordTable::create({(*memory).bytes(), populate}, kRecords);
+  }
+  ByteCount resident;
+  bool is_full = false;
+};
+
+TEST(RecordTable, GrowsOnlyWhereItsMemoryCanBeTouched) {
+  constexpr std::uint32_t kRecords = 700;
+  auto memory = LazyMemory::map(RecordTable::bytes_for(kRecords));
+  ASSERT_TRUE(memory.has_value());
+  CountedRecords owner;
+  auto table = RecordTable::create({(*memory).bytes(), &owner}, kRecords);
   ASSERT_TRUE(table.has_value());
   for (std::uint32_t i = 0; i < 512; ++i)
     ASSERT_EQ(table->take(), i);
-  is_full = true;
+  owner.is_full = true;
   EXPECT_EQ(table->take(), std::nullopt);
   table->give_back(7);
   EXPECT_EQ(table->take(), 7U);
   EXPECT_EQ(table->take(), std::nullopt);
-  is_full = false;
+  owner.is_full = false;
   for (std::uint32_t i = 512; i < kRecords; ++i)
     ASSERT_EQ(table->take(), i);
   EXPECT_EQ(table->take(), std::nullopt);
-  EXPECT_EQ(resident, RecordTable::bytes_for(kRecords));
+  EXPECT_EQ(owner.resident, RecordTable::bytes_for(kRecords));
 }
 
 TEST(RecordTable, RefusesMemoryWhoseFirstPageCannotBeHad) {
   auto memory = LazyMemory::map(RecordTable::bytes_for(3));
   ASSERT_TRUE(memory.has_value());
-  const auto full = [](ByteCount, ByteCount) -> Status {
-    return Error{ErrorCode::kNoSpace, 0, "full"};
-  };
-  EXPECT_EQ(RecordTable::create({(*memory).bytes(), full}, 3).error().code, ErrorCode::kNoSpace);
+  CountedRecords owner;
+  owner.is_full = true;
+  EXPECT_EQ(RecordTable::create({(*memory).bytes(), &owner}, 3).error().code, ErrorCode::kNoSpace);
 }
 
 TEST(RecordTable, RefusesWhatItCannotHold) {
   auto memory = LazyMemory::map(RecordTable::bytes_for(3));
   ASSERT_TRUE(memory.has_value());
   const auto bytes = (*memory).bytes();
-  EXPECT_EQ(RecordTable::create(bytes, 0).error().code, ErrorCode::kInvalid);
-  EXPECT_EQ(RecordTable::create(bytes, kRecordsMax + 1).error().code, ErrorCode::kInvalid);
-  EXPECT_EQ(RecordTable::create(bytes.first(4096 + 2 * 128), 3).error().code, ErrorCode::kNoSpace);
-  EXPECT_EQ(RecordTable::create(bytes.subspan(8), 2).error().code, ErrorCode::kInvalid);
+  EXPECT_EQ(RecordTable::create({bytes}, 0).error().code, ErrorCode::kInvalid);
+  EXPECT_EQ(RecordTable::create({bytes}, kRecordsMax + 1).error().code, ErrorCode::kInvalid);
+  EXPECT_EQ(RecordTable::create({bytes.first(4096 + 2 * 128)}, 3).error().code,
+            ErrorCode::kNoSpace);
+  EXPECT_EQ(RecordTable::create({bytes.subspan(8)}, 2).error().code, ErrorCode::kInvalid);
 }
 
 TEST(RecordTable, TheFileBeginsWithWhatItIs) {
   auto memory = LazyMemory::map(RecordTable::bytes_for(3));
   ASSERT_TRUE(memory.has_value());
-  ASSERT_TRUE(RecordTable::create((*memory).bytes(), 3).has_value());
+  ASSERT_TRUE(RecordTable::create({(*memory).bytes()}, 3).has_value());
   const auto bytes = (*memory).bytes();
   EXPECT_EQ(to_hex(bytes.first(24)),
             "434149524e5245430100000080000000"

@@ -29,7 +29,7 @@ StoreFixture::StoreFixture(FixtureOptions options)
   records_ = std::move(*memory);
   auto opened = Store::open(store_options,
                             tier_,
-                            {records_.bytes(), std::move(options.populate_records)},
+                            {.bytes = records_.bytes(), .owner = options.records_owner},
                             make_eviction_policy("lru", store_options.records_max),
                             clock_);
   CAIRN_CHECK(opened.has_value());

@@ -20,7 +20,7 @@ struct FixtureOptions {
   double retained_share = 0.2;
   bool has_memory = true;
   bool splits_frames = false;
-  RecordsMemory::Populate populate_records;
+  RecordsOwner* records_owner = nullptr;
 };
 
 // A block of the default length takes two granules, so `frames` of them fill the tier.

@@ -64,7 +64,7 @@ TEST(StoreMemory, AResidentBlockCostsAtMost160BytesBesideItsHeaderPage) {
   ASSERT_TRUE(records.has_value());
   auto opened = Store::open(options,
                             tier,
-                            (*records).bytes(),
+                            {.bytes = (*records).bytes()},
                             make_eviction_policy("lru", Store::records_max(options)),
                             clock);
   ASSERT_TRUE(opened.has_value());

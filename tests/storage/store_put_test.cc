@@ -237,7 +237,7 @@ TEST(StoreOpen, RefusesOptionsOutsideTheirRanges) {
   const auto memory = LazyMemory::map(Store::records_bytes(options));
   ASSERT_TRUE(memory.has_value());
   const auto open = [&](std::span<std::byte> records, std::unique_ptr<EvictionPolicy> policy) {
-    return Store::open(options, tier, records, std::move(policy), clock);
+    return Store::open(options, tier, {.bytes = records}, std::move(policy), clock);
   };
   const auto lru = [] { return make_eviction_policy("lru", 16); };
   EXPECT_EQ(open((*memory).bytes(), nullptr).error().code, ErrorCode::kInvalid);
@@ -255,15 +255,22 @@ TEST(StoreOpen, WithoutANumberThereIsOneRecordPerEightKibibytes) {
   EXPECT_EQ(Store::records_bytes({.records_max = 10}), ByteCount(4096 + 1280));
 }
 
+class FullRecords final : public RecordsOwner {
+ public:
+  Status populate_records(ByteCount, ByteCount) noexcept override {
+    if (is_full) return Error{ErrorCode::kNoSpace, 0, "full"};
+    return {};
+  }
+  bool is_full = false;
+};
+
 // A full file system under the records file: what is there stays, and room is made by eviction.
 TEST(StorePut, WithoutMemoryForAnotherRecordEvictsOrSaysBusy) {
-  bool is_full = false;
-  StoreFixture fixture({.frames = 600, .populate_records = [&](ByteCount, ByteCount) -> Status {
-                          return is_full ? Status(Error{ErrorCode::kNoSpace, 0, "full"}) : Status();
-                        }});
+  FullRecords records;
+  StoreFixture fixture({.frames = 600, .records_owner = &records});
   for (std::uint64_t n = 1; n <= 512; ++n)
     ASSERT_EQ(fixture.put_one(n), BlockStatus::kOk);
-  is_full = true;
+  records.is_full = true;
   EXPECT_EQ(fixture.put_one(1'000), BlockStatus::kOk);
   EXPECT_FALSE(fixture.has(1));
   EXPECT_TRUE(fixture.has(2));
@@ -272,7 +279,7 @@ TEST(StorePut, WithoutMemoryForAnotherRecordEvictsOrSaysBusy) {
     pinned.push_back(*fixture.pin(n));
   pinned.push_back(*fixture.pin(1'000));
   EXPECT_EQ(fixture.reserve_one(1'001).status, BlockStatus::kBusy);
-  is_full = false;
+  records.is_full = false;
   EXPECT_EQ(fixture.put_one(1'001), BlockStatus::kOk);
   for (const PinnedBlock& block : pinned)
     fixture.store().unpin(block.ref);

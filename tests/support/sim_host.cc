@@ -9,12 +9,19 @@
 
 namespace cairn::testing {
 
-SimHost::SimHost(SimNetwork& network)
-    : network_(network) {
+namespace {
+
+std::unique_ptr<storage::KeyValue> in_memory_key_value() {
   auto opened = storage::open_rocksdb({.directory = "", .in_memory = true});
   CAIRN_CHECK(opened.has_value());
-  key_value_ = *std::move(opened);
+  return *std::move(opened);
 }
+
+}  // namespace
+
+SimHost::SimHost(SimNetwork& network)
+    : network_(network),
+      key_value_(in_memory_key_value()) {}
 
 std::span<std::byte> SimHost::map_slab(std::uint64_t subject) {
   const SlabFile& slab = slabs_.at(subject);

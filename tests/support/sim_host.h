@@ -5,6 +5,7 @@
 
 #include "storage/key_value.h"
 #include "storage/pool_memory.h"
+#include "tests/support/faulty_key_value.h"
 #include "tests/support/sim_network.h"
 #include "tests/support/sim_pool_memory.h"
 
@@ -24,7 +25,8 @@ class SimHost {
 
   SimNetwork& network() noexcept { return network_; }
   SimMachine& machine() noexcept { return machine_; }
-  storage::KeyValue& key_value() noexcept { return *key_value_; }
+  storage::KeyValue& key_value() noexcept { return faulty_key_value_; }
+  FaultyKeyValue& key_value_faults() noexcept { return faulty_key_value_; }
 
   // A mapping of its own of the slab that a descriptor of kind kSlab with `subject` names. It stays
   // when the daemon goes.
@@ -44,7 +46,8 @@ class SimHost {
 
   SimNetwork& network_;
   SimMachine machine_;
-  std::unique_ptr<storage::KeyValue> key_value_;
+  const std::unique_ptr<storage::KeyValue> key_value_;
+  FaultyKeyValue faulty_key_value_{*key_value_};
   std::uint64_t next_slab_ = 1;
   std::map<std::uint64_t, SlabFile> slabs_;
   std::map<std::uint64_t, storage::OwnedFd> locks_;
@@ -69,6 +72,9 @@ class SimHostMemory final : public storage::PoolMemory {
   void discard_slab(std::uint32_t slab) noexcept override;
   Result<storage::RecordsMemory> create_records(ByteCount bytes) noexcept override {
     return inner_->create_records(bytes);
+  }
+  Status populate_records(ByteCount offset, ByteCount bytes) noexcept override {
+    return inner_->populate_records(offset, bytes);
   }
   Result<storage::OwnedFd> create_session_lock(std::uint64_t id,
                                                std::string_view description) noexcept override;

@@ -109,7 +109,7 @@ void SimPoolMemory::stop(bool is_orderly) {
   if (std::exchange(has_stopped_, true)) return;
   unmap_all();
   machine_.has_daemon_ = false;
-  machine_.resident_ -= records_resident_;
+  machine_.records_resident_ -= records_resident_;
   SimMachine::Leftover left;
   left.id = machine_.next_id_++;
   for (const SimSlab& slab : slabs_) {
@@ -156,7 +156,7 @@ Status SimPoolMemory::populate(std::uint32_t slab, ByteCount offset, ByteCount b
   CAIRN_CHECK((offset + bytes).value() <= found->bytes.size());
   if (machine_.populates_ >= machine_.faults.populates_max)
     return Error{ErrorCode::kIo, EIO, "populate"};
-  if (machine_.resident_ + bytes > machine_.faults.space)
+  if (machine_.resident_ + machine_.records_resident_ + bytes > machine_.faults.space)
     return Error{ErrorCode::kNoSpace, ENOSPC, "populate"};
   ++machine_.populates_;
   machine_.resident_ += bytes;
@@ -177,15 +177,14 @@ void SimPoolMemory::discard_slab(std::uint32_t slab) noexcept {
 Result<storage::RecordsMemory> SimPoolMemory::create_records(ByteCount bytes) noexcept {
   CAIRN_CHECK(records_.empty());
   records_ = map_anonymous(bytes);
-  return storage::RecordsMemory(
-      records_, [this](ByteCount, ByteCount range) { return populate_records(range); });
+  return storage::RecordsMemory{.bytes = records_, .owner = this};
 }
 
-Status SimPoolMemory::populate_records(ByteCount bytes) noexcept {
+Status SimPoolMemory::populate_records(ByteCount, ByteCount bytes) noexcept {
   const MutexLock lock(machine_.mutex_);
-  if (machine_.resident_ + bytes > machine_.faults.space)
+  if (machine_.resident_ + machine_.records_resident_ + bytes > machine_.faults.space)
     return Error{ErrorCode::kNoSpace, ENOSPC, "populate"};
-  machine_.resident_ += bytes;
+  machine_.records_resident_ += bytes;
   records_resident_ += bytes;
   return {};
 }

@@ -65,8 +65,9 @@ class SimMachine {
   bool has_daemon_ = false;
   std::uint64_t next_id_ = 1;
   std::vector<Leftover> leftovers_;
-  mutable Mutex mutex_;  // populate() comes from several threads
-  ByteCount resident_ CAIRN_GUARDED_BY(mutex_);
+  mutable Mutex mutex_;                          // populate() comes from several threads
+  ByteCount resident_ CAIRN_GUARDED_BY(mutex_);  // of slabs
+  ByteCount records_resident_ CAIRN_GUARDED_BY(mutex_);
   std::uint64_t populates_ CAIRN_GUARDED_BY(mutex_) = 0;
 };
 
@@ -85,6 +86,7 @@ class SimPoolMemory final : public storage::PoolMemory {
   Status populate(std::uint32_t slab, ByteCount offset, ByteCount bytes) noexcept override;
   void discard_slab(std::uint32_t slab) noexcept override;
   Result<storage::RecordsMemory> create_records(ByteCount bytes) noexcept override;
+  Status populate_records(ByteCount offset, ByteCount bytes) noexcept override;
   Result<storage::OwnedFd> create_session_lock(std::uint64_t id,
                                                std::string_view description) noexcept override;
   void remove_session_lock(std::uint64_t id) noexcept override;
@@ -99,7 +101,6 @@ class SimPoolMemory final : public storage::PoolMemory {
   };
   void stop(bool is_orderly);
   void unmap_all();
-  Status populate_records(ByteCount bytes) noexcept;
 
   SimMachine& machine_;
   bool has_stopped_ = false;

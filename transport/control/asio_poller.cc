@@ -71,6 +71,8 @@ class AsioPoller final : public Poller {
         spin_gate_(spin),
         wake_(std::move(wake)),
         wake_descriptor_(context_, wake_.get()) {}
+  AsioPoller(const AsioPoller&) = delete;
+  AsioPoller& operator=(const AsioPoller&) = delete;
   ~AsioPoller() override {
     // The descriptors are others': they are let go, never closed.
     for (auto& [fd, watch] : watches_)

@@ -17,14 +17,12 @@ namespace cairn::transport {
 struct SocketAddress {
   union {
     sockaddr any;
-    sockaddr_un unix_path;
+    sockaddr_un unix_path{};  // the longest
     sockaddr_in v4;
     sockaddr_in6 v6;
   };
   socklen_t bytes = 0;
 
-  SocketAddress() noexcept
-      : unix_path{} {}
   int family() const noexcept { return any.sa_family; }
 };
 

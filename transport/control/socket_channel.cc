@@ -121,7 +121,7 @@ Result<std::size_t> SocketChannel::write_some(const SendQueue::Piece& piece) noe
   msghdr message{};
   message.msg_iov = &vector;
   message.msg_iovlen = 1;
-  Ancillary space;
+  Ancillary space{};
   const bool has_descriptors = piece.descriptor_count > 0;
   if (has_descriptors) attach(message, space, piece);
   constexpr int kFlags = MSG_NOSIGNAL | MSG_DONTWAIT;
@@ -163,7 +163,7 @@ Result<SocketChannel::Progress> SocketChannel::read_some() noexcept {
   msghdr message{};
   message.msg_iov = &vector;
   message.msg_iovlen = 1;
-  Ancillary space;
+  Ancillary space{};
   if (is_local_) {
     message.msg_control = space.bytes.data();
     message.msg_controllen = space.bytes.size();

@@ -23,6 +23,8 @@ class SocketListener final : public Listener {
   static Result<std::unique_ptr<Listener>> open_tcp(const Address& address) noexcept;
   // Removes the socket's file unless somebody has put another there.
   ~SocketListener() override;
+  SocketListener(const SocketListener&) = delete;
+  SocketListener& operator=(const SocketListener&) = delete;
 
   // When the process has no descriptor left, the connection that waits longest is closed (else it
   // would be reported for ever) and the error is kIo with EMFILE or ENFILE.
