@@ -2,6 +2,7 @@
 
 #include "base/check.h"
 #include "base/checksum.h"
+#include "storage/little_endian.h"
 
 #include <algorithm>
 #include <cstring>
@@ -55,20 +56,6 @@ static_assert(kAttributesAt + kHeaderAttributesMax == kLocationAt);
 static_assert(kLocationHashAt + sizeof(std::uint64_t) == kHeaderPageBytes);
 static_assert(kLocationAt % 512 == 0);
 
-template <typename Number>
-void put(HeaderSpan page, std::size_t at, Number value) noexcept {
-  for (std::size_t i = 0; i < sizeof(Number); ++i)
-    page[at + i] = static_cast<std::byte>(value >> (8 * i));
-}
-
-template <typename Number>
-Number get(std::span<const std::byte> page, std::size_t at) noexcept {
-  std::uint64_t value = 0;
-  for (std::size_t i = 0; i < sizeof(Number); ++i)
-    value |= std::to_integer<std::uint64_t>(page[at + i]) << (8 * i);
-  return static_cast<Number>(value);
-}
-
 void put_bytes(HeaderSpan page, std::size_t at, std::span<const std::byte> bytes) noexcept {
   if (!bytes.empty()) std::memcpy(page.data() + at, bytes.data(), bytes.size());
 }
@@ -77,7 +64,7 @@ void put_digest(HeaderSpan page,
                 std::size_t size_at,
                 std::size_t at,
                 const BlockDigest& digest) noexcept {
-  put(page, size_at, static_cast<std::uint8_t>(digest.size()));
+  put_number(page, size_at, static_cast<std::uint8_t>(digest.size()));
   put_bytes(page, at, digest.padded());
 }
 
@@ -110,7 +97,7 @@ std::uint64_t location_hash(ConstHeaderSpan page) noexcept {
 std::optional<BlockDigest> get_digest(ConstHeaderSpan page,
                                       std::size_t size_at,
                                       std::size_t at) noexcept {
-  const std::size_t size = get<std::uint8_t>(page, size_at);
+  const std::size_t size = get_number<std::uint8_t>(page, size_at);
   if (size > kBlockDigestBytesMax) return std::nullopt;
   if (!is_zero_between(page, at + size, at + kBlockDigestBytesMax)) return std::nullopt;
   return BlockDigest::from(page.subspan(at, size));
@@ -127,8 +114,8 @@ Status get_optional_digest(ConstHeaderSpan page,
                            std::optional<BlockDigest>& out) noexcept {
   out = get_digest(page, size_at, at);
   if (out.has_value()) return {};
-  const bool is_absent =
-      get<std::uint8_t>(page, size_at) == 0 && is_zero_between(page, at, at + kBlockDigestBytesMax);
+  const bool is_absent = get_number<std::uint8_t>(page, size_at) == 0 &&
+                         is_zero_between(page, at, at + kBlockDigestBytesMax);
   return is_absent ? Status() : corrupt("header page: parent or branch");
 }
 
@@ -136,23 +123,23 @@ Status get_optional_digest(ConstHeaderSpan page,
 Status check_proof(ConstHeaderSpan page) noexcept {
   if (std::memcmp(page.data() + kMagicAt, kMagic.data(), kMagic.size()) != 0)
     return corrupt("header page: magic");
-  const auto version = get<std::uint16_t>(page, kVersionAt);
+  const auto version = get_number<std::uint16_t>(page, kVersionAt);
   if (version == 0) return corrupt("header page: version");
   if (version != kHeaderVersion) return Error{ErrorCode::kVersion, 0, "header page: version"};
-  if (get<std::uint64_t>(page, kIdentityHashAt) != identity_hash(page))
+  if (get_number<std::uint64_t>(page, kIdentityHashAt) != identity_hash(page))
     return corrupt("header page: hash");
   return {};
 }
 
 Status check_kinds(ConstHeaderSpan page) noexcept {
   const bool is_known =
-      get<std::uint16_t>(page, kCodecAt) == static_cast<std::uint16_t>(Codec::kNone) &&
-      get<std::uint8_t>(page, kChecksumKindAt) ==
+      get_number<std::uint16_t>(page, kCodecAt) == static_cast<std::uint16_t>(Codec::kNone) &&
+      get_number<std::uint8_t>(page, kChecksumKindAt) ==
           static_cast<std::uint8_t>(ChecksumKind::kCrc32c) &&
-      get<std::uint8_t>(page, kAeadAt) == static_cast<std::uint8_t>(Aead::kNone) &&
-      get<std::uint8_t>(page, kChunkLog2At) == kHeaderChunkLog2;
+      get_number<std::uint8_t>(page, kAeadAt) == static_cast<std::uint8_t>(Aead::kNone) &&
+      get_number<std::uint8_t>(page, kChunkLog2At) == kHeaderChunkLog2;
   if (!is_known) return Error{ErrorCode::kVersion, 0, "header page: codec, checksum or cipher"};
-  const auto author = get<std::uint8_t>(page, kComputedByAt);
+  const auto author = get_number<std::uint8_t>(page, kComputedByAt);
   if (author < static_cast<std::uint8_t>(ComputedBy::kClientCpu) ||
       author > static_cast<std::uint8_t>(ComputedBy::kDaemon))
     return Error{ErrorCode::kVersion, 0, "header page: computed by"};
@@ -179,27 +166,27 @@ Status encode_header(const HeaderPage& header, HeaderSpan page) noexcept {
     return Error{ErrorCode::kTooLarge, 0, "header page: attributes"};
   std::memset(page.data(), 0, page.size());
   put_bytes(page, kMagicAt, std::as_bytes(std::span(kMagic)));
-  put(page, kVersionAt, kHeaderVersion);
-  put(page, kChecksumKindAt, static_cast<std::uint8_t>(header.checksum_kind));
-  put(page, kChunkLog2At, kHeaderChunkLog2);
-  put(page, kComputedByAt, static_cast<std::uint8_t>(header.computed_by));
+  put_number(page, kVersionAt, kHeaderVersion);
+  put_number(page, kChecksumKindAt, static_cast<std::uint8_t>(header.checksum_kind));
+  put_number(page, kChunkLog2At, kHeaderChunkLog2);
+  put_number(page, kComputedByAt, static_cast<std::uint8_t>(header.computed_by));
   put_bytes(page, kNamespaceAt, header.name_space.bytes);
-  put(page, kEpochAt, header.epoch);
-  put(page, kLengthAt, header.length);
-  put(page, kPositionAt, header.position);
+  put_number(page, kEpochAt, header.epoch);
+  put_number(page, kLengthAt, header.length);
+  put_number(page, kPositionAt, header.position);
   put_digest(page, kDigestBytesAt, kDigestAt, header.digest);
   if (header.parent) put_digest(page, kParentBytesAt, kParentAt, *header.parent);
   if (header.branch) put_digest(page, kBranchBytesAt, kBranchAt, *header.branch);
-  put(page, kCodecAt, static_cast<std::uint16_t>(header.codec));
-  put(page, kAttributeBytesAt, static_cast<std::uint16_t>(header.attributes.size()));
-  put(page, kAeadAt, static_cast<std::uint8_t>(header.aead));
+  put_number(page, kCodecAt, static_cast<std::uint16_t>(header.codec));
+  put_number(page, kAttributeBytesAt, static_cast<std::uint16_t>(header.attributes.size()));
+  put_number(page, kAeadAt, static_cast<std::uint8_t>(header.aead));
   put_bytes(page, kNonceAt, header.aead_nonce);
   put_bytes(page, kTagAt, header.aead_tag);
   for (std::size_t chunk = 0; chunk < chunk_count(header.length); ++chunk)
-    put(page, kChecksumsAt + chunk * sizeof(std::uint32_t), header.checksums[chunk]);
+    put_number(page, kChecksumsAt + chunk * sizeof(std::uint32_t), header.checksums[chunk]);
   put_bytes(page, kAttributesAt, header.attributes);
   // Its own field is still zero, as the hash wants it.
-  put(page, kIdentityHashAt, xxh3_64(page.first<kLocationAt>()));
+  put_number(page, kIdentityHashAt, xxh3_64(page.first<kLocationAt>()));
   return {};
 }
 
@@ -207,8 +194,8 @@ Result<HeaderPage> decode_header(ConstHeaderSpan page) noexcept {
   CAIRN_TRY_STATUS(check_proof(page));
   CAIRN_TRY_STATUS(check_kinds(page));
   HeaderPage header;
-  header.length = get<std::uint32_t>(page, kLengthAt);
-  const std::size_t attributes = get<std::uint16_t>(page, kAttributeBytesAt);
+  header.length = get_number<std::uint32_t>(page, kLengthAt);
+  const std::size_t attributes = get_number<std::uint16_t>(page, kAttributeBytesAt);
   if (header.length == 0) return corrupt("header page: length");
   if (header.length > kBlockBytesMax.value())
     return Error{ErrorCode::kTooLarge, 0, "header page: length"};
@@ -221,12 +208,12 @@ Result<HeaderPage> decode_header(ConstHeaderSpan page) noexcept {
   CAIRN_TRY_STATUS(get_optional_digest(page, kParentBytesAt, kParentAt, header.parent));
   CAIRN_TRY_STATUS(get_optional_digest(page, kBranchBytesAt, kBranchAt, header.branch));
   std::memcpy(header.name_space.bytes.data(), page.data() + kNamespaceAt, kNamespaceDigestBytes);
-  header.epoch = get<std::uint64_t>(page, kEpochAt);
-  header.position = get<std::uint32_t>(page, kPositionAt);
-  header.computed_by = static_cast<ComputedBy>(get<std::uint8_t>(page, kComputedByAt));
+  header.epoch = get_number<std::uint64_t>(page, kEpochAt);
+  header.position = get_number<std::uint32_t>(page, kPositionAt);
+  header.computed_by = static_cast<ComputedBy>(get_number<std::uint8_t>(page, kComputedByAt));
   for (std::size_t chunk = 0; chunk < chunk_count(header.length); ++chunk) {
     header.checksums[chunk] =
-        get<std::uint32_t>(page, kChecksumsAt + chunk * sizeof(std::uint32_t));
+        get_number<std::uint32_t>(page, kChecksumsAt + chunk * sizeof(std::uint32_t));
   }
   header.attributes = page.subspan(kAttributesAt, attributes);
   return header;
@@ -235,17 +222,17 @@ Result<HeaderPage> decode_header(ConstHeaderSpan page) noexcept {
 void encode_location(const HeaderLocation& location, HeaderSpan page) noexcept {
   CAIRN_CHECK(location.segment_generation > 0);
   std::memset(page.data() + kLocationAt, 0, kHeaderPageBytes - kLocationAt);
-  put(page, kSegmentGenerationAt, location.segment_generation);
-  put(page, kFrameOffsetAt, location.offset);
-  put(page, kLocationHashAt, location_hash(page));
+  put_number(page, kSegmentGenerationAt, location.segment_generation);
+  put_number(page, kFrameOffsetAt, location.offset);
+  put_number(page, kLocationHashAt, location_hash(page));
 }
 
 Result<HeaderLocation> decode_location(ConstHeaderSpan page) noexcept {
-  if (get<std::uint64_t>(page, kLocationHashAt) != location_hash(page))
+  if (get_number<std::uint64_t>(page, kLocationHashAt) != location_hash(page))
     return corrupt("header page: location hash");
   const HeaderLocation location{
-      .segment_generation = get<std::uint64_t>(page, kSegmentGenerationAt),
-      .offset = get<std::uint64_t>(page, kFrameOffsetAt)};
+      .segment_generation = get_number<std::uint64_t>(page, kSegmentGenerationAt),
+      .offset = get_number<std::uint64_t>(page, kFrameOffsetAt)};
   if (location.segment_generation == 0) return corrupt("header page: location");
   if (!is_zero_between(page, kLocationFieldsEnd, kLocationHashAt))
     return corrupt("header page: unused bytes");
@@ -259,7 +246,7 @@ std::span<const std::byte> header_checksum_bytes(ConstHeaderSpan page,
 }
 
 std::span<const std::byte> header_attribute_bytes(ConstHeaderSpan page) noexcept {
-  const std::size_t bytes = get<std::uint16_t>(page, kAttributeBytesAt);
+  const std::size_t bytes = get_number<std::uint16_t>(page, kAttributeBytesAt);
   return page.subspan(kAttributesAt, std::min(bytes, kHeaderAttributesMax));
 }
 
