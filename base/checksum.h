@@ -25,9 +25,9 @@ void copy_bytes(std::span<std::byte> target, std::span<const std::byte> source) 
 // their checksum.
 std::uint32_t copy_with_crc32c(std::span<std::byte> target,
                                std::span<const std::byte> source) noexcept;
-// The same for a target that no processor reads soon (base/stream_copy.h). The CRC-32C is that of
-// `source`, each step of 1 KiB checksummed, then copied: a source that changes meanwhile gives
-// bytes that differ from their checksum, which whoever reads them finds out.
+// The same for a target that no processor reads soon (base/stream_copy.h). Each step of 1 KiB
+// is checksummed at the source, then copied: a source that changes meanwhile may give bytes that
+// differ from their checksum, which whoever reads them finds out. Without such stores: as above.
 std::uint32_t stream_with_crc32c(std::span<std::byte> target,
                                  std::span<const std::byte> source) noexcept;
 // copy_with_crc32c(), continuing `crc`.

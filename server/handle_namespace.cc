@@ -20,12 +20,13 @@ BlockStatus open_failure(ErrorCode code) {
 }
 
 // Tells of a change only: clients ask again and again.
-void note_data_dir(Call& call, const Error* failure) {
-  const std::uint64_t now = failure != nullptr ? 1 : 0;
+void note_data_dir(Call& call) {
+  const auto failure = call.core.parts.namespaces->write_failure();
+  const std::uint64_t now = failure ? 1 : 0;
   const std::uint64_t before =
       call.core.parts.metrics->data_dir_failing.exchange(now, std::memory_order_relaxed);
   if (before == now) return;
-  if (failure == nullptr) return log_event(LogLevel::kInfo, "data_dir_writable", {});
+  if (!failure) return log_event(LogLevel::kInfo, "data_dir_writable", {});
   log_event(LogLevel::kError,
             "data_dir_write_failed",
             {{"step", failure->what}, {"errno", std::to_string(failure->sys)}});
@@ -57,12 +58,12 @@ Handled handle_namespace_open(Call& call) {
   if (admitted.status != BlockStatus::kOk) return refuse_open(call, admitted, {});
   std::string message;
   const auto entry = call.core.parts.namespaces->open_namespace(request.fingerprint, message);
-  if (entry || entry.error().code == ErrorCode::kIo)
-    note_data_dir(call, entry ? nullptr : &entry.error());
+  note_data_dir(call);
   if (!entry) {
     if (message.empty()) {
-      message = "the daemon cannot write to its data_dir now: " +
-                std::generic_category().message(entry.error().sys);
+      message = std::string("the daemon's data_dir fails now: ") + entry.error().what;
+      if (entry.error().sys != 0)
+        message += " (" + std::generic_category().message(entry.error().sys) + ")";
     }
     return refuse_open(call, {.status = open_failure(entry.error().code)}, std::move(message));
   }
@@ -107,8 +108,7 @@ Handled handle_purge(Call& call) {
   reply.context = admission.context;
   if (admission.is_ok()) {
     const auto entry = call.core.parts.namespaces->purge(request.context.name_space);
-    if (entry || entry.error().code == ErrorCode::kIo)
-      note_data_dir(call, entry ? nullptr : &entry.error());
+    note_data_dir(call);
     if (entry) {
       // From here on no request with an older epoch is served, so the purge is complete.
       tell_store(call, *entry);

@@ -134,6 +134,7 @@ class NamespaceRegistry::Impl {
     const NamespaceDigest digest = namespace_digest(canonical);
     if (const auto known = find(digest)) return *known;
     const MutexLock change(change_);
+    CAIRN_TRY_STATUS(settle_doubts());
     if (const auto known = find(digest)) return *known;
     const std::size_t count = size();
     if (count >= storage::kNamespacesMax) {
@@ -146,8 +147,9 @@ class NamespaceRegistry::Impl {
 
   Result<NamespaceEntry> purge(const NamespaceDigest& digest) {
     const MutexLock change(change_);
+    if (!find(digest)) return Error{ErrorCode::kNotFound, 0, "namespace"};
+    CAIRN_TRY_STATUS(settle_doubts());
     const std::optional<NamespaceEntry> known = find(digest);
-    if (!known) return Error{ErrorCode::kNotFound, 0, "namespace"};
     CAIRN_TRY(Row row, read(digest));
     row.entry.slot = known->slot;
     row.entry.epoch = next_epoch(known->epoch);
@@ -167,6 +169,11 @@ class NamespaceRegistry::Impl {
     return result;
   }
 
+  std::optional<Error> write_failure() const {
+    const MutexLock lock(state_);
+    return write_failure_;
+  }
+
   Result<Row> read(const NamespaceDigest& digest) const {
     const std::string key = key_of(digest);
     CAIRN_TRY(const std::optional<std::string> bytes, key_value_.get(Table::kNamespaces, key));
@@ -184,22 +191,51 @@ class NamespaceRegistry::Impl {
     return std::max(previous + 1, clock_.unix_ms());
   }
 
-  // On stable storage first; nothing has changed when it fails.
+  // On stable storage first. After a failure the row may be there or not: it is in doubt until it
+  // can be read.
   Result<NamespaceEntry> store(const Row& row) CAIRN_REQUIRES(change_) {
     const KeyValueWrite write{Table::kNamespaces, key_of(row.entry.digest), encode(row)};
-    if (const Status written = key_value_.write({write}, true); !written) {
+    const Status written = key_value_.write({write}, true);
+    note_write(written);
+    if (!written) {
+      doubts_.push_back(row.entry.digest);
       return Error{ErrorCode::kIo, written.error().sys, written.error().what};
     }
-    const MutexLock lock(state_);
-    entries_.insert_or_assign(row.entry.digest, row.entry);
+    adopt(row.entry);
     return row.entry;
+  }
+
+  void note_write(const Status& written) {
+    const MutexLock lock(state_);
+    write_failure_.reset();
+    if (!written) write_failure_ = written.error();
+  }
+
+  void adopt(const NamespaceEntry& entry) {
+    const MutexLock lock(state_);
+    entries_.insert_or_assign(entry.digest, entry);
+  }
+
+  // Else a slot could be given twice, or an epoch that a purge has left behind be served again.
+  Status settle_doubts() CAIRN_REQUIRES(change_) {
+    while (!doubts_.empty()) {
+      const Result<Row> row = read(doubts_.back());
+      if (!row && row.error().code != ErrorCode::kNotFound) {
+        return Error{ErrorCode::kIo, row.error().sys, row.error().what};
+      }
+      if (row) adopt(row->entry);
+      doubts_.pop_back();
+    }
+    return {};
   }
 
   storage::KeyValue& key_value_;
   const Clock& clock_;
   Mutex change_;
+  std::vector<NamespaceDigest> doubts_ CAIRN_GUARDED_BY(change_);
   mutable Mutex state_;
   std::unordered_map<NamespaceDigest, NamespaceEntry> entries_ CAIRN_GUARDED_BY(state_);
+  std::optional<Error> write_failure_ CAIRN_GUARDED_BY(state_);
 };
 
 NamespaceRegistry::NamespaceRegistry(std::unique_ptr<Impl> impl) noexcept
@@ -230,6 +266,10 @@ Result<NamespaceEntry> NamespaceRegistry::purge(const NamespaceDigest& digest) n
     return Error{ErrorCode::kIo, result.error().sys, result.error().what};
   }
   return result;
+}
+
+std::optional<Error> NamespaceRegistry::write_failure() const noexcept {
+  return impl_->write_failure();
 }
 
 std::vector<NamespaceEntry> NamespaceRegistry::all() const {

@@ -44,13 +44,16 @@ class NamespaceRegistry {
   NamespaceRegistry& operator=(const NamespaceRegistry&) = delete;
 
   // Opens, making it (durably) at the first time. Errors: kInvalid (`message` says why), kNoSpace
-  // (kNamespacesMax), kIo.
+  // (kNamespacesMax), kIo (it could not be stored, or what is stored could not be read).
   Result<NamespaceEntry> open_namespace(std::string_view fingerprint,
                                         std::string& message) noexcept;
   std::optional<NamespaceEntry> find(const NamespaceDigest& digest) const noexcept;
   // Raises the epoch to max(previous + 1, Unix ms), synced before it returns; the caller then tells
-  // the store. Errors: kNotFound, kIo (nothing changed).
+  // the store. Errors: kNotFound, kIo (the write failed: it is looked at again before the next
+  // change).
   Result<NamespaceEntry> purge(const NamespaceDigest& digest) noexcept;
+  // The failure of the last write; nullopt: it succeeded, or there was none.
+  std::optional<Error> write_failure() const noexcept;
   std::vector<NamespaceEntry> all() const;
   // The canonical form, for people.
   std::optional<std::string> fingerprint(const NamespaceDigest& digest) const;

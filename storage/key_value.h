@@ -24,7 +24,8 @@ struct KeyValueWrite {
 };
 
 // Any thread; calls take turns. Errors of every call: kIo, kNoSpace (its disk failed or is full: a
-// later call opens it anew), kCorrupt (the store says its bytes are wrong).
+// later call opens it anew), kLocked (somebody took the files meanwhile), kCorrupt (the store says
+// its bytes are wrong, or are gone).
 class KeyValue {
  public:
   KeyValue() = default;
@@ -32,7 +33,8 @@ class KeyValue {
   KeyValue& operator=(const KeyValue&) = delete;
   virtual ~KeyValue() = default;
   virtual Result<std::optional<std::string>> get(Table table, std::string_view key) noexcept = 0;
-  // All or nothing; on stable storage before it returns when `sync`.
+  // All or nothing; on stable storage before it returns when `sync`. After an error it may have
+  // been done or not, and a later read tells.
   virtual Status write(const std::vector<KeyValueWrite>& writes, bool sync) noexcept = 0;
   // In key order.
   virtual Result<std::vector<std::pair<std::string, std::string>>> scan(Table table) noexcept = 0;

@@ -59,8 +59,6 @@ struct PredecessorSlabs {
 // Thread-safe only in populate() and populate_records(); everything else is one thread's.
 class PoolMemory : public RecordsOwner {
  public:
-  PoolMemory() = default;
-  virtual ~PoolMemory() = default;
 
   virtual PageKind page_kind() const noexcept = 0;
 

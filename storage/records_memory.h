@@ -15,12 +15,10 @@ class RecordsOwner {
   RecordsOwner() = default;
   RecordsOwner(const RecordsOwner&) = delete;
   RecordsOwner& operator=(const RecordsOwner&) = delete;
+  virtual ~RecordsOwner() = default;
   // Makes a range of the records resident, so that a touch cannot fail: on a full tmpfs it would be
   // a SIGBUS. Errors: kNoSpace, kIo.
   virtual Status populate_records(ByteCount offset, ByteCount bytes) noexcept = 0;
-
- protected:
-  ~RecordsOwner() = default;
 };
 
 struct RecordsMemory {

@@ -123,7 +123,7 @@ void WriteGuard::fail(const IOStatus& status) {
 template <typename Open>
 IOStatus GuardedFiles::open(std::unique_ptr<FSWritableFile>* file, Open&& open_base) {
   std::unique_ptr<FSWritableFile> opened;
-  const IOStatus done = guard_.run([&] { return open_base(&opened); });
+  IOStatus done = guard_.run([&] { return open_base(&opened); });
   if (!done.ok()) return done;
   if (opened == nullptr) opened = std::make_unique<NoFile>();
   *file = std::make_unique<GuardedFile>(std::move(opened), guard_);
@@ -162,7 +162,7 @@ IOStatus GuardedFiles::NewDirectory(const std::string& name,
                                     IODebugContext* debug) {
   std::unique_ptr<FSDirectory> opened;
   // It writes nothing, so a failure of it is an answer.
-  const IOStatus done = target()->NewDirectory(name, options, &opened, debug);
+  IOStatus done = target()->NewDirectory(name, options, &opened, debug);
   if (done.ok()) *directory = std::make_unique<GuardedDirectory>(std::move(opened), guard_);
   return done;
 }
@@ -185,6 +185,7 @@ IOStatus GuardedFiles::NewLogger(const std::string& name,
                                  const IOOptions& options,
                                  std::shared_ptr<rocksdb::Logger>* logger,
                                  IODebugContext* debug) {
+  // NOLINTNEXTLINE(bugprone-parent-virtual-call): the parent is what must not be asked
   return FileSystem::NewLogger(name, options, logger, debug);
 }
 

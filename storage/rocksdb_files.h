@@ -2,10 +2,11 @@
 //
 // RocksDB as distributions build it has its assertions on, and ends the process when it comes back
 // to a file on which a write has failed: a full disk would stop the daemon. So it is never shown
-// such a failure. From the first one on nothing more reaches the disk, whatever is written, renamed
-// or removed "succeeds", and the owner of the database asks failure() before he believes any
-// answer. What the disk holds then is what a power cut at that moment would have left; from that
-// the database is opened anew.
+// such a failure. From the first one on no file and no name of a file changes any more: whatever is
+// written, renamed or removed "succeeds", and the owner of the database asks failure() before he
+// believes any answer. (Empty folders, locks and room set aside ahead of a write are passed on.)
+// What the disk holds then is what a power cut at that moment would have left; from that the
+// database is opened anew.
 #pragma once
 
 #include "base/clock.h"
@@ -32,7 +33,7 @@ class WriteGuard {
   template <typename Write>
   rocksdb::IOStatus run(Write&& write) {
     if (has_failed_.load(std::memory_order_acquire)) return rocksdb::IOStatus::OK();
-    const rocksdb::IOStatus done = write();
+    rocksdb::IOStatus done = write();
     const bool is_answer =
         done.ok() || done.IsNotFound() || done.IsPathNotFound() || done.IsNotSupported();
     if (is_answer) return done;

@@ -29,8 +29,10 @@ constexpr int kOpenFilesMax = 64;
 constexpr ByteCount kWriteBufferBytes = 1_MiB;
 constexpr ByteCount kInfoLogBytes = 1_MiB;
 constexpr std::size_t kInfoLogsMax = 2;
-// Between two attempts to open a database whose files have failed.
-constexpr Milliseconds kReopenPause(1'000);
+// Between two openings of a database whose files have failed, the first time and at most: each
+// failed one may leave files behind that only a good one removes.
+constexpr Milliseconds kReopenPauseMin(1'000);
+constexpr Milliseconds kReopenPauseMax(60'000);
 
 Error error_of(const rocksdb::Status& status, const char* what) {
   return {status.IsCorruption() ? ErrorCode::kCorrupt : ErrorCode::kIo, 0, what};
@@ -69,11 +71,11 @@ rocksdb::ColumnFamilyOptions table_options() {
   return options;
 }
 
-rocksdb::DBOptions database_options(rocksdb::Env* env) {
+rocksdb::DBOptions database_options(rocksdb::Env* env, bool may_create) {
   rocksdb::DBOptions options;
   options.env = env;
-  options.create_if_missing = true;
-  options.create_missing_column_families = true;
+  options.create_if_missing = may_create;
+  options.create_missing_column_families = may_create;
   options.paranoid_checks = true;
   options.wal_recovery_mode = rocksdb::WALRecoveryMode::kPointInTimeRecovery;
   options.max_total_wal_size = kKeyValueLogMax.value();
@@ -123,7 +125,7 @@ class Database {
   Database(const Database&) = delete;
   Database& operator=(const Database&) = delete;
 
-  Status open(const std::string& directory);
+  Status open(const std::string& directory, bool may_create);
   std::optional<Error> failure() const noexcept { return files_->guard().failure(); }
   rocksdb::DB& operator*() const noexcept { return *database_; }
   rocksdb::DB* operator->() const noexcept { return database_.get(); }
@@ -139,8 +141,8 @@ class Database {
   std::array<rocksdb::ColumnFamilyHandle*, kTableCount> tables_{};
 };
 
-Status Database::open(const std::string& directory) {
-  const rocksdb::DBOptions options = database_options(env_.get());
+Status Database::open(const std::string& directory, bool may_create) {
+  const rocksdb::DBOptions options = database_options(env_.get(), may_create);
   // A newer version may have tables that we do not know; they are opened too, so that its format
   // row can be read and named.
   std::vector<std::string> names;
@@ -182,7 +184,7 @@ class RocksdbKeyValue final : public KeyValue {
         directory_(std::move(directory)),
         clock_(clock) {}
 
-  // As any other call does that finds no database, but at once.
+  // The first opening, which makes what is not there.
   Status open() noexcept;
   Status check_format();
 
@@ -194,7 +196,7 @@ class RocksdbKeyValue final : public KeyValue {
   template <typename Work>
   auto on_database(const char* what, Work&& work) noexcept
       -> decltype(work(std::declval<Database&>()));
-  Status reopen() CAIRN_REQUIRES(mutex_);
+  Status open_database(bool may_create) CAIRN_REQUIRES(mutex_);
 
   const std::shared_ptr<rocksdb::FileSystem> files_;
   const std::string directory_;
@@ -202,22 +204,23 @@ class RocksdbKeyValue final : public KeyValue {
   Mutex mutex_;
   std::unique_ptr<Database> database_ CAIRN_GUARDED_BY(mutex_);  // nullptr: it has failed
   Error failure_ CAIRN_GUARDED_BY(mutex_){ErrorCode::kIo, 0, "rocksdb"};
-  MonotonicTime next_attempt_ CAIRN_GUARDED_BY(mutex_);
+  MonotonicTime next_opening_ CAIRN_GUARDED_BY(mutex_);
+  Nanoseconds pause_ CAIRN_GUARDED_BY(mutex_) = kReopenPauseMin;
 };
 
 Status RocksdbKeyValue::open() noexcept {
   return confined("rocksdb open", [&]() -> Status {
     const MutexLock lock(mutex_);
-    return reopen();
+    return open_database(true);
   });
 }
 
-Status RocksdbKeyValue::reopen() {
+Status RocksdbKeyValue::open_database(bool may_create) {
+  next_opening_ = clock_.now() + pause_;
+  pause_ = std::min<Nanoseconds>(2 * pause_, kReopenPauseMax);
   auto database = std::make_unique<Database>(files_);
-  const Status opened = database->open(directory_);
-  if (!opened) {
+  if (const Status opened = database->open(directory_, may_create); !opened) {
     failure_ = opened.error();
-    next_attempt_ = clock_.now() + kReopenPause;
     return opened;
   }
   database_ = std::move(database);
@@ -232,16 +235,17 @@ auto RocksdbKeyValue::on_database(const char* what, Work&& work) noexcept
   return confined(what, [&]() -> decltype(work(std::declval<Database&>())) {
     const MutexLock lock(mutex_);
     if (database_ == nullptr) {
-      if (clock_.now() < next_attempt_) return failure_;
-      if (const Status opened = reopen(); !opened) return opened.error();
+      if (clock_.now() < next_opening_) return failure_;
+      // What is not there any more has not been lost by us, and is not made anew.
+      if (const Status opened = open_database(false); !opened) return opened.error();
     }
     auto result = work(*database_);
     if (const auto failed = database_->failure()) {
       failure_ = *failed;
-      next_attempt_ = clock_.now();
       database_.reset();
       return failure_;
     }
+    pause_ = kReopenPauseMin;
     return result;
   });
 }
@@ -323,14 +327,14 @@ Status prepare_directory(const std::string& directory) {
 }  // namespace
 
 Result<std::unique_ptr<KeyValue>> open_rocksdb(const KeyValueOptions& options) noexcept {
-  static const SystemClock kClock;
+  static const SystemClock clock;
   if (options.in_memory) {
     // The file system outlives the environment that it came with.
     const std::unique_ptr<rocksdb::Env> memory(rocksdb::NewMemEnv(rocksdb::Env::Default()));
-    return open_rocksdb_on(memory->GetFileSystem(), "/cairn", kClock);
+    return open_rocksdb_on(memory->GetFileSystem(), "/cairn", clock);
   }
   CAIRN_TRY_STATUS(prepare_directory(options.directory));
-  return open_rocksdb_on(rocksdb::FileSystem::Default(), options.directory, kClock);
+  return open_rocksdb_on(rocksdb::FileSystem::Default(), options.directory, clock);
 }
 
 Result<std::unique_ptr<KeyValue>> open_rocksdb_on(const std::shared_ptr<rocksdb::FileSystem>& files,

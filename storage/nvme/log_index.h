@@ -55,6 +55,7 @@ class LogIndex {
   static Result<std::unique_ptr<LogIndex>> create(std::size_t entries) noexcept;
   LogIndex(const LogIndex&) = delete;
   LogIndex& operator=(const LogIndex&) = delete;
+  ~LogIndex() = default;
 
   // Begins to fetch what find() of this key will look at.
   void prefetch(const LogKey& key) const noexcept;

@@ -174,6 +174,36 @@ TEST_F(NamespaceRegistryTest, ChangesNothingWhenTheWriteFails) {
   EXPECT_EQ(must_open(*registry, R"({"m":2})").slot.value(), 1U);
 }
 
+// A write whose failure came after it had reached the disk: its slot is not given to another.
+TEST_F(NamespaceRegistryTest, LooksAgainAtWhatAFailedWriteLeft) {
+  const auto registry = open_registry();
+  const NamespaceEntry first = must_open(*registry, R"({"m":1})");
+  std::string message;
+  store_.fail_writes_after_they_are_done();
+  EXPECT_FALSE(registry->open_namespace(R"({"m":2})", message).has_value());
+  EXPECT_FALSE(registry->purge(first.digest).has_value());
+  EXPECT_TRUE(registry->write_failure().has_value());
+  store_.heal();
+
+  EXPECT_EQ(must_open(*registry, R"({"m":3})").slot.value(), 2U);
+  EXPECT_EQ(must_open(*registry, R"({"m":2})").slot.value(), 1U);
+  EXPECT_GT(registry->find(first.digest)->epoch, first.epoch);
+  EXPECT_FALSE(registry->write_failure().has_value());
+  EXPECT_EQ(open_registry()->all().size(), 3U);
+}
+
+TEST_F(NamespaceRegistryTest, ChangesNothingWhileItCannotLookAgain) {
+  const auto registry = open_registry();
+  std::string message;
+  store_.fail_writes_after_they_are_done();
+  EXPECT_FALSE(registry->open_namespace(R"({"m":1})", message).has_value());
+  store_.heal();
+  store_.fail_reads_after(0);
+  EXPECT_EQ(registry->open_namespace(R"({"m":2})", message).error().code, ErrorCode::kIo);
+  store_.heal();
+  EXPECT_EQ(must_open(*registry, R"({"m":2})").slot.value(), 1U);
+}
+
 TEST_F(NamespaceRegistryTest, PassesOnThatItsTableCannotBeRead) {
   store_.fail_reads_after(0);
 

@@ -61,6 +61,9 @@ TEST_F(NodeNamespace, IsBusyWhileItCannotBeStoredAndOthersAreServed) {
   EXPECT_EQ(purge(*client).context.status, kBusy);
   EXPECT_EQ(metrics().data_dir_failing.load(), 1U);
   EXPECT_EQ(lookup(*client, keys(1, 1)).run, 1U);
+  // What is known already needs no write, and says nothing of the disk.
+  EXPECT_EQ(client->open().context.status, kOk);
+  EXPECT_EQ(metrics().data_dir_failing.load(), 1U);
   host_.key_value_faults().heal();
   EXPECT_EQ(open_raw(*client, R"({"new":1})").context.status, kOk);
   EXPECT_EQ(metrics().data_dir_failing.load(), 0U);

@@ -5,9 +5,11 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
+#include <cstdint>
+#include <span>
 #include <thread>
-#include <vector>
 
 namespace cairn::storage {
 namespace {
@@ -28,34 +30,39 @@ LogPlace place(std::uint64_t number, std::uint64_t version) {
           .generation = static_cast<std::uint16_t>(version % kPlaceGenerations)};
 }
 
+// Looks at every key again and again until told to stop; how many places were not whole.
+std::uint64_t read_until(const LogIndex& index, const std::atomic<bool>& is_over) {
+  std::uint64_t wrong = 0;
+  LogCandidates found;
+  for (std::uint64_t n = 0; !is_over.load(); n = (n + 1) % kKeys) {
+    for (const LogCandidate& seen : std::span(found).first(index.find(key(n), found))) {
+      wrong += seen.place == place(n, seen.place.segment) ? 0 : 1;
+    }
+  }
+  return wrong;
+}
+
 TEST(LogIndexThreads, ReadersSeeWholePlacesOnly) {
   constexpr std::uint64_t kRounds = 3'000;
   const auto index = std::move(*LogIndex::create(kKeys));
   for (std::uint64_t n = 0; n < kKeys; ++n)
     ASSERT_EQ(index->insert(key(n), place(n, 0)), std::nullopt);
   std::atomic<bool> is_over{false};
-  std::atomic<std::uint64_t> wrong{0};
-  std::vector<std::thread> readers;
-  for (int i = 0; i < 2; ++i) {
-    readers.emplace_back([&] {
-      LogCandidates found;
-      for (std::uint64_t n = 0; !is_over.load(); n = (n + 1) % kKeys) {
-        for (const LogCandidate& seen : std::span(found).first(index->find(key(n), found))) {
-          const std::uint64_t version = seen.place.segment;
-          if (seen.place != place(n, version)) ++wrong;
-          index->touch(key(n), seen.place);
-        }
-      }
-    });
-  }
+  std::array<std::uint64_t, 2> wrong{};
+  std::thread reader([&] { wrong[0] = read_until(*index, is_over); });
+  std::thread other([&] { wrong[1] = read_until(*index, is_over); });
+  std::thread toucher([&] {
+    for (std::uint64_t n = 0; !is_over.load(); n = (n + 1) % kKeys)
+      index->touch(key(n), place(n, 1));
+  });
   for (std::uint64_t version = 1; version <= kRounds; ++version) {
     for (std::uint64_t n = 0; n < kKeys; ++n)
       ASSERT_TRUE(index->replace(key(n), place(n, version - 1), place(n, version)));
   }
   is_over = true;
-  for (std::thread& reader : readers)
-    reader.join();
-  EXPECT_EQ(wrong.load(), 0U);
+  for (std::thread* const thread : {&reader, &other, &toucher})
+    thread->join();
+  EXPECT_EQ(wrong, (std::array<std::uint64_t, 2>{}));
   EXPECT_EQ(index->entries(), kKeys);
 }
 

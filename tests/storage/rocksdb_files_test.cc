@@ -22,6 +22,8 @@ using rocksdb::IOOptions;
 using rocksdb::IOStatus;
 using rocksdb::Slice;
 
+// The longest pause before a failed database is opened anew.
+constexpr Milliseconds kPauseMax(60'000);
 constexpr std::uint64_t kNever = std::numeric_limits<std::uint64_t>::max();
 
 // Fails every write after so many, until it is healed.
@@ -55,15 +57,15 @@ class FailingFile final : public rocksdb::FSWritableFileOwnerWrapper {
         disk_(disk) {}
   using FSWritableFileOwnerWrapper::Append;
   IOStatus Append(const Slice& data, const IOOptions& options, IODebugContext* debug) override {
-    const IOStatus done = disk_.write();
+    IOStatus done = disk_.write();
     return done.ok() ? target()->Append(data, options, debug) : done;
   }
   IOStatus Sync(const IOOptions& options, IODebugContext* debug) override {
-    const IOStatus done = disk_.write();
+    IOStatus done = disk_.write();
     return done.ok() ? target()->Sync(options, debug) : done;
   }
   IOStatus Close(const IOOptions& options, IODebugContext* debug) override {
-    const IOStatus done = disk_.write();
+    IOStatus done = disk_.write();
     return done.ok() ? target()->Close(options, debug) : done;
   }
 
@@ -81,10 +83,10 @@ class FailingFiles final : public rocksdb::FileSystemWrapper {
                            const rocksdb::FileOptions& options,
                            std::unique_ptr<FSWritableFile>* file,
                            IODebugContext* debug) override {
-    const IOStatus done = disk_.write();
+    IOStatus done = disk_.write();
     if (!done.ok()) return done;
     std::unique_ptr<FSWritableFile> made;
-    const IOStatus opened = target()->NewWritableFile(name, options, &made, debug);
+    IOStatus opened = target()->NewWritableFile(name, options, &made, debug);
     if (opened.ok()) *file = std::make_unique<FailingFile>(std::move(made), disk_);
     return opened;
   }
@@ -92,7 +94,7 @@ class FailingFiles final : public rocksdb::FileSystemWrapper {
                       const std::string& to,
                       const IOOptions& options,
                       IODebugContext* debug) override {
-    const IOStatus done = disk_.write();
+    IOStatus done = disk_.write();
     return done.ok() ? target()->RenameFile(from, to, options, debug) : done;
   }
 
@@ -105,6 +107,13 @@ class FailingDisk {
   explicit FailingDisk(IOStatus failure)
       : disk(std::move(failure)) {}
   Result<std::unique_ptr<KeyValue>> open() { return open_rocksdb_on(files_, "/db", clock); }
+
+  void remove_all() {
+    std::vector<std::string> names;
+    EXPECT_TRUE(memory_->GetChildren("/db", &names).ok());
+    for (const std::string& name : names)
+      memory_->DeleteFile("/db/" + name).PermitUncheckedError();
+  }
 
   Disk disk;
   testing::ManualClock clock;
@@ -152,11 +161,13 @@ bool run_with_failure_at(std::uint64_t nth, const IOStatus& failure, const std::
     } else {
       EXPECT_TRUE(machine.disk.has_failed());
       machine.disk.heal();
+      machine.clock.advance(kPauseMax);
     }
   }
   machine.disk.heal();
   // A failure that nobody has been told of yet is told here; the call after it finds all.
   static_cast<void>((*store)->get(Table::kMeta, "any"));
+  machine.clock.advance(kPauseMax);
   expect_kept(**store, kept, value);
   store->reset();
   store = machine.open();
@@ -189,20 +200,39 @@ TEST(RocksdbFiles, NorDoesOneUnderAFlush) {
   sweep(IOStatus::NoSpace("full"), std::string(400'000, 'v'));
 }
 
-TEST(RocksdbFiles, AnswersTheFailureUntilItsDiskIsWellAgain) {
+TEST(RocksdbFiles, IsOpenedAnewOnceAPauseAndThePauseGrows) {
   FailingDisk machine(IOStatus::NoSpace("full"));
   auto store = machine.open();
   ASSERT_TRUE(store.has_value());
   ASSERT_TRUE(put(**store, "a", "1"));
   machine.disk.fail_after(0);
   EXPECT_EQ(put(**store, "b", "2").error().code, ErrorCode::kNoSpace);
-  EXPECT_EQ(put(**store, "c", "3").error().code, ErrorCode::kNoSpace);
-  // Until the next attempt is due.
+  // A second after the first opening and a second after that one, both of which fail.
+  for (int i = 0; i < 2; ++i) {
+    machine.clock.advance(Milliseconds(1'000));
+    EXPECT_EQ(put(**store, "c", "3").error().code, ErrorCode::kNoSpace);
+  }
   machine.disk.heal();
+  machine.clock.advance(Milliseconds(1'999));
   EXPECT_EQ((*store)->get(Table::kNamespaces, "a").error().code, ErrorCode::kNoSpace);
-  machine.clock.advance(Milliseconds(1'000));
+  machine.clock.advance(Milliseconds(1));
   EXPECT_TRUE(put(**store, "c", "3"));
   EXPECT_EQ((*store)->get(Table::kNamespaces, "a").value(), "1");
+}
+
+// A drive that comes back empty is not a store without rows.
+TEST(RocksdbFiles, MakesNoNewDatabaseWhereOneWas) {
+  FailingDisk machine(IOStatus::IOError("broken"));
+  auto store = machine.open();
+  ASSERT_TRUE(store.has_value());
+  ASSERT_TRUE(put(**store, "a", "1"));
+  machine.disk.fail_after(0);
+  EXPECT_FALSE(put(**store, "b", "2"));
+  machine.disk.heal();
+  machine.remove_all();
+  machine.clock.advance(kPauseMax);
+  EXPECT_FALSE(put(**store, "c", "3"));
+  EXPECT_FALSE((*store)->get(Table::kNamespaces, "a").has_value());
 }
 
 }  // namespace

@@ -22,6 +22,7 @@ void FaultyKeyValue::fail_writes_after(std::uint64_t calls, Error error) noexcep
 void FaultyKeyValue::heal() noexcept {
   reads_.left = kNever;
   write_faults_.left = kNever;
+  is_late_ = false;
 }
 
 Result<std::optional<std::string>> FaultyKeyValue::get(storage::Table table,
@@ -35,7 +36,9 @@ Status FaultyKeyValue::write(const std::vector<storage::KeyValueWrite>& writes,
   if (write_faults_.is_due()) return write_faults_.error;
   ++writes_;
   if (sync) ++synced_writes_;
-  return real_.write(writes, sync);
+  const Status written = real_.write(writes, sync);
+  if (is_late_) return kFault;
+  return written;
 }
 
 Result<std::vector<std::pair<std::string, std::string>>> FaultyKeyValue::scan(

@@ -19,6 +19,8 @@ class FaultyKeyValue final : public storage::KeyValue {
   static constexpr std::uint64_t kNever = std::numeric_limits<std::uint64_t>::max();
   void fail_reads_after(std::uint64_t calls, Error error = kFault) noexcept;
   void fail_writes_after(std::uint64_t calls, Error error = kFault) noexcept;
+  // From now on each write is done and then fails.
+  void fail_writes_after_they_are_done() noexcept { is_late_ = true; }
   void heal() noexcept;
   // Writes that reached the real one, and those of them that asked to be synced.
   std::uint64_t writes() const noexcept { return writes_; }
@@ -41,6 +43,7 @@ class FaultyKeyValue final : public storage::KeyValue {
   storage::KeyValue& real_;
   Countdown reads_;
   Countdown write_faults_;
+  std::atomic<bool> is_late_{false};
   std::atomic<std::uint64_t> writes_{0};
   std::atomic<std::uint64_t> synced_writes_{0};
 };
