@@ -47,7 +47,7 @@ inline constexpr std::size_t kLogCandidatesMax = 4;
 using LogCandidates = std::array<LogCandidate, kLogCandidatesMax>;
 
 // A fixed table of buckets of eight slots; a key has two buckets. When both are full the entry with
-// the fewest hits leaves: a cache may drop one (at 0.85 full that is 1 insert in 1000).
+// the fewest hits leaves: a cache may drop one (0.16 % of the entries while it fills).
 // find() and touch() by any thread without a lock; the rest takes turns on a mutex.
 class LogIndex {
  public:
