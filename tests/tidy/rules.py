@@ -51,7 +51,7 @@ BANNED = (
     (r"\busing\s+namespace\s+std\b", "name what is used", ()),
 )
 MARKER = re.compile(r"\b(TODO|FIXME|XXX)\b(?!\(#\d+\))")
-MACHINE_PATH = re.compile(r"(?<![\w.~-])/(work|root|home)/")
+MACHINE_PATH = re.compile(r"(?<![\w.~-])/(root|home)/")
 FILE_NAME = re.compile(r"[a-z0-9_]+\.(h|cc)$")
 
 

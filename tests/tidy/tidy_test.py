@@ -110,7 +110,7 @@ BAD = {
         ({"scripts/run.sh": "# XXX\n"}, "scripts/run.sh"),
     ],
     "machine_paths": [
-        ({"docs/claims.md": "see /work/main\n"}, "docs/claims.md"),
+        ({"docs/claims.md": "see /home/me/main\n"}, "docs/claims.md"),
         ({"storage/store.cc": 'open("/root/x");\n'}, "storage/store.cc"),
     ],
     "whitespace": [
