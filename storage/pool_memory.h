@@ -59,7 +59,6 @@ struct PredecessorSlabs {
 // Thread-safe only in populate() and populate_records(); everything else is one thread's.
 class PoolMemory : public RecordsOwner {
  public:
-
   virtual PageKind page_kind() const noexcept = 0;
 
   // Creates and maps slab number `slab` of this daemon, zero filled, `bytes` long (a multiple of
