@@ -68,10 +68,6 @@ void put_digest(HeaderSpan page,
   put_bytes(page, at, digest.padded());
 }
 
-bool is_zero(std::span<const std::byte> bytes) noexcept {
-  return std::all_of(bytes.begin(), bytes.end(), [](std::byte b) { return b == std::byte{0}; });
-}
-
 bool is_zero_between(ConstHeaderSpan page, std::size_t begin, std::size_t end) noexcept {
   return is_zero(page.subspan(begin, end - begin));
 }

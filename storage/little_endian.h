@@ -1,6 +1,7 @@
 // Integers of the formats on disk: little-endian whatever the processor, at any address.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -20,6 +21,11 @@ Number get_number(std::span<const std::byte> bytes, std::size_t at) noexcept {
   for (std::size_t i = 0; i < sizeof(Number); ++i)
     value |= std::to_integer<std::uint64_t>(bytes[at + i]) << (8 * i);
   return static_cast<Number>(value);
+}
+
+// Of bytes that a format leaves unused.
+inline bool is_zero(std::span<const std::byte> bytes) noexcept {
+  return std::ranges::all_of(bytes, [](std::byte b) { return b == std::byte{0}; });
 }
 
 }  // namespace cairn::storage

@@ -50,10 +50,6 @@ constexpr std::uint64_t whole_pages(std::uint64_t bytes) noexcept {
   return round_up(bytes, kPage);
 }
 
-bool is_zero(std::span<const std::byte> bytes) noexcept {
-  return std::ranges::all_of(bytes, [](std::byte b) { return b == std::byte{0}; });
-}
-
 Error corrupt(const char* what) noexcept {
   return {ErrorCode::kCorrupt, 0, what};
 }
